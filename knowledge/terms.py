@@ -1,0 +1,148 @@
+"""The words of the keyword branch: what ingest indexes and what a query demands.
+
+Both sides use the tokens of `words()`, joined by single spaces. They hold letters
+and digits only, so PostgreSQL's parser, which splits `QT-07`, paths and dotted
+names in ways of its own, leaves each of them whole under the `simple`
+configuration. Marks that belong to a letter are kept: `đăng` is not `dang`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from knowledge.sanitizing import strip_invisible
+
+# PostgreSQL refuses lexemes of more than 2 kB.
+MAX_WORD_LENGTH = 64
+
+_WORD = re.compile(r"[^\W_]+")
+
+_ENGLISH = """
+a about above after again all also am an and any are as at be because been before
+being below between both but by can could did do does doing down during each either
+else few for from further had has have having he her here hers herself him himself his
+how i if in into is it its itself just may me might more most must my myself neither
+no nor not of off on once only or other our ours ourselves out over own per same shall
+she should so some such than that the their theirs them themselves then there these
+they this those through to too under until up upon us very was we were what when where
+whether which while who whom whose why will with within without would you your yours
+yourself yourselves s t re ve ll d m don doesn didn isn aren wasn weren
+"""
+_VIETNAMESE = """
+ai à ấy bao bằng bị bởi các cái càng chỉ chiếc cho chứ chưa có còn cùng cũng cả của cứ
+do dù dưới đã đang đâu để đến đều đi đó được gì giữa hay hãy hoặc hơn không khi kia là
+lại lên loại luôn mà mấy mỗi mọi một nào này nên nếu ngay nhau nhưng nhiêu những như ơi
+ở phải qua quá ra rằng rất rồi sao sau sẽ sự ta tại theo thế thì thôi trên trong trước
+từ từng tuy và vào vẫn vậy về vì việc với vừa xuống nhé nhỉ ạ tôi bạn họ nó chúng mình
+"""
+_POLISH = """
+a aby albo ale ani az aż bardzo bez bo był była było były być będzie będą bym by byś
+choć ci cię co czy czyli czego czemu czym dla do dlaczego gdy gdyż gdzie go i ich ile
+im inne inny innych ja jak jaka jaką jaki jakie jakich jakiej jakim jakimi jako jego
+jej jest jestem jeszcze jeśli jeżeli już każda każde każdy kiedy kim kogo komu która
+którą które którego której którym którymi których któremu który którzy kto lecz lub ma
+mają może mogą można mnie mi mną mu my na nad nam nami nas nasz nasza nasze nie niech
+nich nim nimi niej nią niego o od oraz on ona one oni ono po pod podczas ponieważ poza
+przed przez przy są sam się sobie swoja swoje swój ta tak taki takie także tam te tego
+tej temu ten też to tobie tu ty tylko tych tym tymi tę tą u w wam was we według wy z za
+ze zaś że żeby
+"""
+_ROMANIAN = """
+a acea aceasta această aceea acei aceia acel acela acelea acest acesta aceste acestea
+acestei acestor acestui acești aceștia ai aia al ale alt altă alte alți am anume ar are
+asta astfel ași asupra au avea avem aveți aș atunci că căci când care căror cărora
+cărei cărui căruia cât câtă câte câți ce cea cei cel cele celor ceva chiar cine cu cui
+cum că dacă dar de deci deși decât din dintre după e ea ei el ele era erau este eu
+există fi fie fiecare fiind fost iar îi îl îmi în înainte între întru își îți la le li
+lor lui mai mea mei mele meu mi ne nici nimic noastră noastre noi nostru noștri nu o
+odată or ori orice oricare pe pentru peste poate pot prea prin printr puțin sa sale sau
+să său săi se și sub sunt spre tot toată toate toți totuși trebuie tu un una unde unei
+unele unii unor unui unul va voi vor voastră vostru vouă vă
+"""
+_RUSSIAN = """
+а без бы был была были было быть в вам вами вас весь во вот все всё всего всей всем
+всех вы где да для до его ее её ей ему если есть еще ещё же за и из или им ими их к как
+какая какие какими каких каким какого какое какой какому какую ко когда кого кому
+которая которого которое которой котором которому которую которые который которым
+которыми которых кто куда ли либо между меня мне мной может могут мой можно мы на над
+нам нами нас наш наша наше наши не него нее неё ней нем нём нему нет ни ними них но ну
+о об обо однако он она они оно от очень перед по под почему при про с сам сама само
+сами свой своя свои со та так также такая такие такой такого там те тем то тоже того
+той только том тому ту тут ты у уже чего чей чем через что чтобы чья эта эти этим этих
+это этого этой этом этому этот эту я является являются
+"""
+_LISTS = {
+    "en": frozenset(_ENGLISH.split()),
+    "vi": frozenset(_VIETNAMESE.split()),
+    "pl": frozenset(_POLISH.split()),
+    "ro": frozenset(_ROMANIAN.split()),
+    "ru": frozenset(_RUSSIAN.split()),
+}
+FUNCTION_WORDS = frozenset().union(*_LISTS.values())
+
+_LETTERS = {
+    "vi": re.compile("[ăâđêôơưạ-ỹ]"),
+    "pl": re.compile("[ąćęłńśźż]"),
+    "ro": re.compile("[ăâîșțşţ]"),
+    "ru": re.compile("[а-яё]"),
+}
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text in order: compatibility-composed and casefolded."""
+    text = unicodedata.normalize("NFKC", strip_invisible(text)).casefold()
+    text = unicodedata.normalize("NFKC", text)
+    if not text.isascii():
+        # Marks without a composed form (Russian stress, a dot from a Turkish
+        # capital) would split a word; composed letters are not touched.
+        text = "".join(c for c in text if not unicodedata.category(c).startswith("M"))
+    return [word[:MAX_WORD_LENGTH] for word in _WORD.findall(text)]
+
+
+def index_terms(context: str, text: str) -> str:
+    """Return what is stored for the keyword branch: the words of both texts."""
+    return " ".join([*words(context), *words(text)])
+
+
+def content_words(query: str, languages: Sequence[str]) -> list[str]:
+    """Return the words that a match must hold, each once, in the query's order.
+
+    Grammatical words are dropped: those with letters of their own always, those in
+    plain ASCII only if the query seems to be in their language, since "care" is a
+    noun in English and a pronoun in Romanian. `languages` (codes such as "vi")
+    breaks ties. Words of any other language are kept.
+    """
+    found = words(query)
+    spoken = _guess_languages(found, languages)
+    kept = [word for word in found if not _is_function_word(word, spoken)]
+    return list(dict.fromkeys(kept))
+
+
+def _is_function_word(word: str, spoken: frozenset[str]) -> bool:
+    if not word.isascii():
+        return word in FUNCTION_WORDS
+    return any(word in _LISTS[language] for language in spoken)
+
+
+def _guess_languages(found: Sequence[str], languages: Sequence[str]) -> frozenset[str]:
+    """Return the language of the query, and others that it is clearly mixed with."""
+    scores = dict.fromkeys(_LISTS, 0.0)
+    for word in found:
+        owners = [language for language in _LISTS if word in _LISTS[language]]
+        for language in owners:
+            scores[language] += 1 / len(owners)
+        for language, letters in _LETTERS.items():
+            if letters.search(word):
+                scores[language] += 0.5
+    best = max(scores.values())
+    if best == 0:
+        return frozenset()
+    leader = max(scores, key=lambda code: (scores[code], code in languages))
+    others = {
+        code
+        for code in _LISTS
+        if sum(1 for w in found if w in _LISTS[code] and w not in _LISTS[leader]) > 1
+    }
+    return frozenset({leader, *others})
