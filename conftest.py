@@ -1,0 +1,3 @@
+"""Pytest's plugins of this project; they must stand in the topmost conftest."""
+
+pytest_plugins = ["pytester", "tests.embedded_database", "tests.requirement_hook"]

@@ -1,0 +1,33 @@
+"""The product's settings, in a folder of this test run's own.
+
+Nothing of an installation in the same clone is read or changed, but for the bundled
+model, which takes a while to make and is the same for all.
+"""
+
+import os
+import secrets
+import tempfile
+from pathlib import Path
+
+# A process that a test starts inherits the run's folder.
+if "STRATA_TEST_RUN" not in os.environ:
+    models = Path(os.environ.get("STRATA_VAR_DIR", "var")).resolve() / "models"
+    os.environ.setdefault("STRATA_MODELS_DIR", str(models))
+    run = Path(tempfile.mkdtemp(prefix=f"strata-test-{os.getpid()}-"))
+    # As root, PostgreSQL runs as another user, who must pass through.
+    run.chmod(0o711)
+    os.environ["STRATA_TEST_RUN"] = os.environ["STRATA_VAR_DIR"] = str(run)
+    os.environ["STRATA_POSTGRES_DURABLE"] = "false"
+    os.environ["SECRET_KEY"] = secrets.token_urlsafe(48)
+    for name in ("STRATA_POSTGRES_DIR", "BASE_URL", "ALLOWED_HOSTS", "DEBUG"):
+        os.environ.pop(name, None)
+
+from strata_portal.settings import *  # noqa: F403
+from strata_portal.settings import STORAGES
+
+# Files straight from their folders: a test run collects none.
+STORAGES["staticfiles"] = {
+    "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+}
+# The sign-in of a test need not be slow.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
