@@ -1,0 +1,99 @@
+"""The corpus's side of the model gateway: which gateway, and which space is active."""
+
+import hashlib
+import threading
+from dataclasses import dataclass
+from functools import cache
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from knowledge.chunking import CHUNKER_VERSION
+from knowledge.inference.gateway import (
+    Gateway,
+    ModelInfo,
+    ModelMismatchError,
+)
+from knowledge.inference.remote import RemoteGateway
+from knowledge.models import EmbeddingSpace
+from knowledge.models.vectors import SpaceState
+
+# Rises when the context (title and clause path) is composed in another way.
+CONTEXT_VERSION = "1"
+
+gateways: dict[tuple[str, str, str], Gateway] = {}
+gateways_lock = threading.Lock()
+
+
+def gateway() -> Gateway:
+    """Return this process's gateway to the model server, made at first use."""
+    key = (
+        settings.STRATA_MODEL_URL,
+        settings.STRATA_MODEL_KEY,
+        settings.STRATA_EMBEDDING_MODEL,
+    )
+    with gateways_lock:
+        if key not in gateways:
+            gateways[key] = RemoteGateway(
+                settings.STRATA_MODEL_URL,
+                key=settings.STRATA_MODEL_KEY or None,
+                model=settings.STRATA_EMBEDDING_MODEL,
+                query_timeout=settings.STRATA_QUERY_EMBED_TIMEOUT,
+            )
+        return gateways[key]
+
+
+@cache
+def vectors_stored() -> bool:
+    """Return whether this database has the vector tables (R8)."""
+    return "knowledge_passagevector" in connection.introspection.table_names()
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceKey:
+    """What decides whether two vectors may be compared."""
+
+    info: ModelInfo
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) over the model, the chunker and the context version."""
+        parts = (self.info.fingerprint, CHUNKER_VERSION, CONTEXT_VERSION)
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def active_space() -> EmbeddingSpace | None:
+    """Return the space that queries use, or None before the first ingest."""
+    return EmbeddingSpace.objects.filter(state=SpaceState.ACTIVE).first()
+
+
+def space_for(info: ModelInfo) -> EmbeddingSpace:
+    """Return the active space, made from `info` where there is none yet.
+
+    Raises ModelMismatchError when the model server serves another model than the one
+    that the corpus is indexed with: their vectors must never meet.
+    """
+    fingerprint = SpaceKey(info).fingerprint
+    with transaction.atomic(), connection.cursor() as cursor:
+        # Two workers may meet the first document at once.
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('embedding space'))")
+        space = active_space()
+        if space is None:
+            return EmbeddingSpace.objects.create(
+                fingerprint=fingerprint,
+                model_id=info.model_id,
+                dimension=info.dimension,
+                query_prefix=info.query_prefix,
+                passage_prefix=info.passage_prefix,
+                chunker_version=CHUNKER_VERSION,
+                context_version=CONTEXT_VERSION,
+                token_format=info.token_format,
+                state=SpaceState.ACTIVE,
+            )
+    if space.fingerprint != fingerprint:
+        raise ModelMismatchError(
+            f"The model server serves {info.model_id} ({info.dimension} dimensions), "
+            f"but the corpus is indexed with {space}. Point STRATA_MODEL_URL at the "
+            "model of the corpus, or index the corpus again with the new one."
+        )
+    return space

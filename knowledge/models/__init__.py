@@ -1,0 +1,42 @@
+"""The corpus: KnowledgeBase -> Layer -> Source -> Document (revision) -> Passage."""
+
+from knowledge.models.audit import AuditEntry
+from knowledge.models.document import Document, Section
+from knowledge.models.ingest import IngestRun, WorkerBeat
+from knowledge.models.knowledge_base import (
+    KnowledgeBase,
+    KnowledgeBaseGroupAccess,
+    KnowledgeBaseUserAccess,
+    Layer,
+)
+from knowledge.models.passage import Passage
+from knowledge.models.person import User
+from knowledge.models.source import Original, Source
+from knowledge.models.token import ApiToken
+from knowledge.models.vectors import (
+    EmbeddingSpace,
+    PassageTokens,
+    PassageVector,
+    StagedVector,
+)
+
+__all__ = [
+    "ApiToken",
+    "AuditEntry",
+    "Document",
+    "EmbeddingSpace",
+    "IngestRun",
+    "KnowledgeBase",
+    "KnowledgeBaseGroupAccess",
+    "KnowledgeBaseUserAccess",
+    "Layer",
+    "Original",
+    "Passage",
+    "PassageTokens",
+    "PassageVector",
+    "Section",
+    "Source",
+    "StagedVector",
+    "User",
+    "WorkerBeat",
+]

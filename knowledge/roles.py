@@ -1,0 +1,71 @@
+"""The ready roles, as groups: what each may do, wherever its members are granted.
+
+A role holds verbs; which knowledge bases they apply to is decided by grants and denies
+alone (R22).
+"""
+
+from typing import Any
+
+from django.apps import apps as installed_apps
+from django.contrib.auth.management import create_permissions
+from django.contrib.contenttypes.management import create_contenttypes
+
+VIEW = [
+    "view_knowledgebase",
+    "view_layer",
+    "view_source",
+    "view_document",
+    "view_passage",
+    "view_ingestrun",
+]
+OPERATE = [*VIEW, "switch_source", "reindex_source"]
+EDIT = [*OPERATE, "add_source", "change_source", "delete_source"]
+ADMINISTER = [
+    *EDIT,
+    "add_knowledgebase",
+    "change_knowledgebase",
+    "delete_knowledgebase",
+    "grant_knowledgebase",
+    "add_layer",
+    "change_layer",
+    "delete_layer",
+    "view_auditentry",
+    "view_apitoken",
+    "change_apitoken",
+    "view_embeddingspace",
+]
+# Group name -> codenames of the knowledge app.
+ROLES = {
+    "Viewer": VIEW,
+    "Operator": OPERATE,
+    "Editor": EDIT,
+    "Approver": VIEW,
+    "Administrator": ADMINISTER,
+}
+
+
+def ensure_roles(**_kwargs: Any) -> None:
+    """Make the role groups and the group of everyone; does nothing when they stand.
+
+    Runs after every migration. A role is given what it lacks and is never trimmed, so
+    an operator's own additions survive.
+    """
+    app = installed_apps.get_app_config("knowledge")
+    if app.models_module is None:
+        return
+    create_contenttypes(app, verbosity=0)
+    create_permissions(app, verbosity=0)
+    from django.contrib.auth.models import Group, Permission
+
+    from knowledge.permissions import EVERYONE
+
+    Group.objects.get_or_create(name=EVERYONE)
+    permissions = {
+        permission.codename: permission
+        for permission in Permission.objects.filter(content_type__app_label="knowledge")
+    }
+    for name, codenames in ROLES.items():
+        group, _created = Group.objects.get_or_create(name=name)
+        group.permissions.add(
+            *(permissions[codename] for codename in codenames if codename in permissions)
+        )

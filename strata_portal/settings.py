@@ -1,0 +1,398 @@
+"""Every setting of Strata Portal, read from the environment; nonsense is refused.
+
+Django's own settings come first, then the product's, each with what it does.
+docs/settings.md lists them for operators.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from psycopg.conninfo import conninfo_to_dict
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VERSION = "0.1.0"
+
+
+def env_text(name: str, default: str = "") -> str:
+    """Return the variable `name`, or `default` where it is unset or empty."""
+    return os.environ.get(name, "").strip() or default
+
+
+def env_bool(name: str, *, default: bool) -> bool:
+    """Return a yes/no variable; any word but true or false is refused."""
+    value = env_text(name).lower()
+    if not value:
+        return default
+    if value in {"true", "1", "yes", "on"}:
+        return True
+    if value in {"false", "0", "no", "off"}:
+        return False
+    raise ImproperlyConfigured(f"{name} must be true or false, not {value!r}.")
+
+
+def env_number(name: str, default: float, *, least: float, most: float) -> float:
+    """Return a number within its bounds, or refuse to start."""
+    value = env_text(name)
+    if not value:
+        return default
+    try:
+        number = float(value)
+    except ValueError as error:
+        raise ImproperlyConfigured(
+            f"{name} must be a number, not {value!r}."
+        ) from error
+    if not least <= number <= most:
+        raise ImproperlyConfigured(
+            f"{name} must lie between {least:g} and {most:g}, not at {number:g}."
+        )
+    return number
+
+
+def env_int(name: str, default: int, *, least: int, most: int) -> int:
+    """Return a whole number within its bounds, or refuse to start."""
+    number = env_number(name, default, least=least, most=most)
+    if number != int(number):
+        raise ImproperlyConfigured(f"{name} must be a whole number, not {number:g}.")
+    return int(number)
+
+
+def env_list(name: str, default: list[str] | None = None) -> list[str]:
+    """Return a comma-separated variable as a list."""
+    value = env_text(name)
+    if not value:
+        return list(default or [])
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+VAR_DIR = Path(env_text("STRATA_VAR_DIR", str(BASE_DIR / "var"))).resolve()
+
+
+def secret_key() -> str:
+    """Return the signing key; an absent, short or example one is refused.
+
+    Whoever holds it can sign the queue's pickles, so it is never defaulted:
+    `make run` writes a random one to var/secret_key.
+    """
+    key = env_text("SECRET_KEY")
+    if not key and (VAR_DIR / "secret_key").is_file():
+        key = (VAR_DIR / "secret_key").read_text(encoding="ascii").strip()
+    if not key:
+        raise ImproperlyConfigured(
+            "SECRET_KEY is not set. Give it at least 50 random characters, or run "
+            "`make run`, which writes one to var/secret_key."
+        )
+    if len(key) < 50 or len(set(key)) < 10 or key.startswith("django-insecure"):
+        raise ImproperlyConfigured(
+            "SECRET_KEY is too weak: it needs at least 50 random characters."
+        )
+    return key
+
+
+SECRET_KEY = secret_key()
+DEBUG = env_bool("DEBUG", default=False)
+BASE_URL = env_text("BASE_URL", f"http://127.0.0.1:{env_text('STRATA_WEB_PORT', '8600')}")
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = [BASE_URL] if BASE_URL.startswith("https://") else []
+
+INSTALLED_APPS = [
+    "strata_portal.apps.PortalConfig",
+    "strata_portal.apps.PortalAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django.contrib.humanize",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "guardian",
+    "django_q",
+    "knowledge.apps.KnowledgeConfig",
+    "retrieval.apps.RetrievalConfig",
+    "approvals.apps.ApprovalsConfig",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "strata_portal.middleware.clean_request_middleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "strata_portal.middleware.reader_middleware",
+]
+
+ROOT_URLCONF = "strata_portal.urls"
+ASGI_APPLICATION = "strata_portal.asgi.application"
+
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.template.context_processors.i18n",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+
+def databases() -> dict[str, dict[str, Any]]:
+    """Return DATABASES from DATABASE_URL, or the embedded PostgreSQL's."""
+    url = env_text("DATABASE_URL")
+    if not url:
+        from strata_portal.embedded import database_url
+
+        url = database_url()
+    try:
+        parts = conninfo_to_dict(url)
+    except Exception as error:
+        raise ImproperlyConfigured(
+            "DATABASE_URL is not a PostgreSQL address. It looks like "
+            "postgresql://user:password@host:5432/name."
+        ) from error
+    timeout = env_int("STRATA_STATEMENT_TIMEOUT_MS", 0, least=0, most=3_600_000)
+    options: dict[str, Any] = {
+        "options": (
+            f"-c statement_timeout={timeout} -c lock_timeout=15000 "
+            "-c idle_in_transaction_session_timeout=600000"
+        ),
+    }
+    for name in ("sslmode", "sslrootcert", "connect_timeout"):
+        if name in parts:
+            options[name] = parts[name]
+    pooled = env_bool("STRATA_DATABASE_POOL", default=False)
+    if pooled:
+        options["pool"] = {
+            "min_size": 1,
+            "max_size": env_int("STRATA_DATABASE_POOL_SIZE", 12, least=2, most=200),
+            "timeout": 5,
+        }
+    return {
+        "default": {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": parts.get("dbname", "strata"),
+            "USER": parts.get("user", ""),
+            "PASSWORD": parts.get("password", ""),
+            "HOST": parts.get("host", ""),
+            "PORT": str(parts.get("port", "")),
+            "OPTIONS": options,
+            "CONN_HEALTH_CHECKS": not pooled,
+            "CONN_MAX_AGE": 0 if pooled else 60,
+        }
+    }
+
+
+DATABASES = databases()
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_USER_MODEL = "knowledge.User"
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    # D29: answers about a knowledge base come from our resolver. guardian's own
+    # backend ignores denies and is left out on purpose.
+    "knowledge.permissions.KnowledgeBaseBackend",
+]
+ANONYMOUS_USER_NAME = None
+GUARDIAN_MONKEY_PATCH_USER = False
+GUARDIAN_MONKEY_PATCH_GROUP = False
+SILENCED_SYSTEM_CHECKS = ["guardian.W001"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "portal:search"
+LOGOUT_REDIRECT_URL = "login"
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [
+    ("en", "English"),
+    ("vi", "Tiếng Việt"),
+    ("pl", "Polski"),
+    ("ro", "Română"),
+    ("ru", "Русский"),
+]
+LOCALE_PATHS = [BASE_DIR / "strata_portal" / "locale"]
+TIME_ZONE = env_text("TIME_ZONE", "UTC")
+USE_I18N = True
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = VAR_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+MEDIA_ROOT = VAR_DIR / "media"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+FILE_UPLOAD_PERMISSIONS = 0o640
+FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o750
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+
+secure = BASE_URL.startswith("https://")
+SESSION_COOKIE_SECURE = secure
+SESSION_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SECURE = secure
+SECURE_HSTS_SECONDS = 31_536_000 if secure else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = secure
+SECURE_HSTS_PRELOAD = secure
+SECURE_SSL_REDIRECT = secure
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if secure else None
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "SAMEORIGIN"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "object-src": ["'none'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'self'"],
+        "form-action": ["'self'"],
+    }
+}
+
+# django-q2 only carries ids (D20). The limits below must keep their order, see
+# strata_portal/checks.py: a task that outlives `retry` would be started twice.
+Q_CLUSTER: dict[str, Any] = {
+    "name": "strata",
+    "orm": "default",
+    "workers": env_int("STRATA_WORKERS", 2, least=1, most=32),
+    "queue_limit": env_int("STRATA_WORKERS", 2, least=1, most=32),
+    "timeout": 4 * 3600,
+    "retry": 13 * 3600,
+    "max_attempts": 1,
+    "ack_failures": True,
+    "catch_up": False,
+    "poll": 0.5,
+    "save_limit": 200,
+    "recycle": 50,
+    "log_level": "WARNING",
+}
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "retrieval.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["retrieval.api.permissions.IsActiveReader"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["retrieval.api.parsers.BoundedJSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_THROTTLE_CLASSES": ["retrieval.api.throttling.ReaderThrottle"],
+    "EXCEPTION_HANDLER": "retrieval.api.errors.handle_error",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "Strata Portal",
+    "DESCRIPTION": "Search the knowledge you may see, and cite it.",
+    "VERSION": VERSION,
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["retrieval.api.permissions.IsActiveReader"],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {
+            "()": "strata_portal.logs.OneLineFormatter",
+            "format": "{asctime} {levelname} {name}: {message}",
+            "style": "{",
+        }
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env_text("LOG_LEVEL", "INFO")},
+}
+
+# --- Models (docs/models.md) -------------------------------------------------
+
+# Where the model server answers: ours, or any OpenAI-compatible one.
+STRATA_MODEL_PORT = env_int("STRATA_MODEL_PORT", 8601, least=1, most=65535)
+STRATA_MODEL_URL = env_text("STRATA_MODEL_URL", f"http://127.0.0.1:{STRATA_MODEL_PORT}")
+STRATA_MODEL_KEY = env_text("STRATA_MODEL_KEY")
+# What our model server loads: "bundled", a folder, or a hub name; for a foreign
+# server, the model name that is sent to it.
+STRATA_EMBEDDING_MODEL = env_text("STRATA_EMBEDDING_MODEL", "bundled")
+STRATA_MODELS_DIR = Path(env_text("STRATA_MODELS_DIR", str(VAR_DIR / "models")))
+# How long a search waits for its query's vector before it answers without (s).
+STRATA_QUERY_EMBED_TIMEOUT = env_number(
+    "STRATA_QUERY_EMBED_TIMEOUT", 1.5, least=0.1, most=30
+)
+# False: the server never turns text into vectors; callers send query_vector.
+PORTAL_EMBEDS = env_bool("PORTAL_EMBEDS", default=True)
+
+# --- Search (R1, R3, D21) ----------------------------------------------------
+
+STRATA_CANDIDATES = env_int("STRATA_CANDIDATES", 50, least=5, most=500)
+STRATA_RRF_K = env_int("STRATA_RRF_K", 60, least=1, most=1000)
+STRATA_WEIGHT_MEANING = env_number("STRATA_WEIGHT_MEANING", 0.7, least=0, most=10)
+STRATA_WEIGHT_KEYWORDS = env_number("STRATA_WEIGHT_KEYWORDS", 0.3, least=0, most=10)
+STRATA_WEIGHT_CODES = env_number("STRATA_WEIGHT_CODES", 1.0, least=0, most=10)
+# The weight of keyword hits that only the relaxed (OR) pass found (R15).
+STRATA_WEIGHT_RELAXED = env_number("STRATA_WEIGHT_RELAXED", 0.1, least=0, most=10)
+HYBRID_KEYWORD_SLOTS = env_int("HYBRID_KEYWORD_SLOTS", 1, least=0, most=10)
+# Hits of the meaning branch below this cosine are dropped before fusion (R2);
+# -1 is off.
+STRATA_SIMILARITY_FLOOR = env_number("STRATA_SIMILARITY_FLOOR", -1, least=-1, most=1)
+# Up to so many visible passages the meaning branch compares each one (D21).
+STRATA_EXACT_LIMIT = env_int("STRATA_EXACT_LIMIT", 50_000, least=0, most=10_000_000)
+# A knowledge base with so many passages gets a vector index of its own (D21).
+STRATA_INDEX_FROM = env_int("STRATA_INDEX_FROM", 20_000, least=1, most=10_000_000)
+STRATA_QUERY_MAX_CHARACTERS = env_int(
+    "STRATA_QUERY_MAX_CHARACTERS", 1000, least=10, most=100_000
+)
+
+# --- Limits (reliability.md section 3) ---------------------------------------
+
+STRATA_MAX_UPLOAD_BYTES = env_int(
+    "STRATA_MAX_UPLOAD_BYTES", 50 * 1024 * 1024, least=1, most=2_000_000_000
+)
+STRATA_MAX_UNPACKED_BYTES = env_int(
+    "STRATA_MAX_UNPACKED_BYTES", 200 * 1024 * 1024, least=1, most=8_000_000_000
+)
+STRATA_MAX_TEXT_BYTES = env_int(
+    "STRATA_MAX_TEXT_BYTES", 20_000_000, least=1, most=500_000_000
+)
+STRATA_MAX_PAGES = env_int("STRATA_MAX_PAGES", 5000, least=1, most=100_000)
+STRATA_MAX_PASSAGES = env_int("STRATA_MAX_PASSAGES", 20_000, least=1, most=1_000_000)
+STRATA_PARSE_SECONDS = env_int("STRATA_PARSE_SECONDS", 60, least=1, most=3600)
+STRATA_PARSE_MEMORY_BYTES = env_int(
+    "STRATA_PARSE_MEMORY_BYTES", 1024**3, least=64 * 1024**2, most=64 * 1024**3
+)
+# Requests a minute for each reader of the API; 0 switches the limit off.
+STRATA_API_RATE = env_int("STRATA_API_RATE", 240, least=0, most=1_000_000)
+# Days that a replaced revision is kept for refs which searches gave out (D2).
+STRATA_KEEP_REVISION_DAYS = env_int("STRATA_KEEP_REVISION_DAYS", 30, least=30, most=36500)
+
+# --- Worker (D20) ------------------------------------------------------------
+
+# A run whose worker has not reported for so long is taken up by another (s).
+STRATA_LEASE_SECONDS = env_int("STRATA_LEASE_SECONDS", 30, least=5, most=3600)
+STRATA_INGEST_ATTEMPTS = env_int("STRATA_INGEST_ATTEMPTS", 3, least=1, most=20)
+# The worker counts as stuck when its heartbeat is older than this (s).
+STRATA_HEARTBEAT_SECONDS = env_int("STRATA_HEARTBEAT_SECONDS", 30, least=5, most=3600)

@@ -1,0 +1,17 @@
+"""Every address of the portal."""
+
+from django.contrib import admin
+from django.contrib.auth import views as auth
+from django.urls import include, path
+
+from strata_portal import health
+
+urlpatterns = [
+    path("healthz", health.web, name="health"),
+    path("healthz/worker", health.worker, name="health-worker"),
+    path("login/", auth.LoginView.as_view(), name="login"),
+    path("logout/", auth.LogoutView.as_view(), name="logout"),
+    path("admin/", admin.site.urls),
+    path("api/v1/", include("retrieval.api.urls")),
+    path("", include("retrieval.urls")),
+]
