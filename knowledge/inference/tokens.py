@@ -1,0 +1,190 @@
+"""Token vectors, packed: what late interaction (MaxSim, D11) compares.
+
+A model's token vectors lie in a narrow cone, so they are first *centred* by a fixed
+mean that belongs to the model and brought to unit length, then turned by a fixed
+rotation that spreads every vector evenly over its coordinates. After that each
+coordinate is close to a normal distribution, and a passage's vectors keep two bits
+each (the four levels that are best for that distribution); a query's vectors stay in
+half precision. Both rest in the rotated space, where a product is what it was before.
+
+Layout of packed bytes, little-endian: u8 version 1, u8 bits per coordinate (2 or 16),
+u16 dimension, u16 tokens; for a passage u16 end of each token in its text (characters,
+capped at 65,535: a token covers what lies between the end before it and its own); then
+the coordinates of one token after the other, four in a byte for a passage, lowest
+first, or one half-precision float each for a query.
+
+Only the tokens of the text itself are kept, neither those of the prefix nor the
+special ones: with them MaxSim ranked worse. ``docs/models.md`` has the measurements
+behind these choices. This module needs numpy alone, so web and worker may use it.
+"""
+
+import functools
+import hashlib
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+TOKEN_FORMAT = "c2/1"
+
+Floats = npt.NDArray[np.float32]
+
+_HEADER = struct.Struct("<BBHH")
+_VERSION = 1
+_PASSAGE_BITS = 2
+_QUERY_BITS = 16
+# The best four levels for a standard normal distribution (Lloyd-Max).
+_LEVELS = np.array([-1.510, -0.4528, 0.4528, 1.510], dtype=np.float32)
+_THRESHOLD = (1.510 + 0.4528) / 2
+_SHIFTS = np.array([0, 2, 4, 6], dtype=np.uint8)
+# The four coordinates of each possible byte.
+_DECODED = _LEVELS[(np.arange(256, dtype=np.uint8)[:, None] >> _SHIFTS) & 3]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenVectors:
+    """Unpacked: unit vectors in the rotated space, and where each token ends.
+
+    ``vectors`` has the shape (tokens, dimension). ``ends`` has one character offset
+    per token of a passage and is empty for a query.
+    """
+
+    vectors: Floats
+    ends: tuple[int, ...]
+
+
+def can_pack(dimension: int) -> bool:
+    """Whether token vectors of this length have a packed form."""
+    return 0 < dimension <= 0xFFFF and dimension % 4 == 0
+
+
+def pack_passage(vectors: Floats, ends: Sequence[int], mean: Floats) -> bytes:
+    """Pack a passage's token vectors, shape (tokens, dimension), as the model made them.
+
+    Raises:
+        ValueError: the numbers of vectors and ends differ, or there are too many.
+    """
+    if len(vectors) != len(ends):
+        raise ValueError(f"{len(vectors)} token vectors but {len(ends)} ends")
+    turned = _centre_and_turn(vectors, mean)
+    # The vectors have unit length, so this is the spread of their coordinates.
+    threshold = np.float32(_THRESHOLD / np.sqrt(turned.shape[1]))
+    codes = (turned > -threshold).view(np.uint8)
+    codes += turned > 0
+    codes += turned > threshold
+    body = (
+        codes[:, 0::4]
+        | codes[:, 1::4] << 2
+        | codes[:, 2::4] << 4
+        | codes[:, 3::4] << 6
+    ).tobytes()
+    capped = np.minimum(np.asarray(ends, dtype=np.int64), 0xFFFF).astype("<u2")
+    return _header(_PASSAGE_BITS, turned.shape) + capped.tobytes() + body
+
+
+def pack_query(vectors: Floats, mean: Floats) -> bytes:
+    """Pack a query's token vectors, shape (tokens, dimension), as the model made them.
+
+    Raises:
+        ValueError: there are too many vectors.
+    """
+    turned = _centre_and_turn(vectors, mean)
+    return _header(_QUERY_BITS, turned.shape) + turned.astype("<f2").tobytes()
+
+
+def unpack(packed: bytes) -> TokenVectors:
+    """Unpack a passage's or a query's token vectors.
+
+    Raises:
+        ValueError: the bytes are not whole or of another version.
+    """
+    try:
+        version, bits, dimension, count = _HEADER.unpack_from(packed)
+    except struct.error as error:
+        raise ValueError("packed token vectors are too short") from error
+    ends_bytes = 2 * count if bits == _PASSAGE_BITS else 0
+    length = _HEADER.size + ends_bytes + count * dimension * bits // 8
+    if version != _VERSION or bits not in (_PASSAGE_BITS, _QUERY_BITS):
+        raise ValueError("packed token vectors are of a version unknown here")
+    if len(packed) != length:
+        raise ValueError(f"packed token vectors of {len(packed)} bytes, not {length}")
+    at = _HEADER.size
+    ends = np.frombuffer(packed, "<u2", ends_bytes // 2, at).tolist()
+    at += ends_bytes
+    if bits == _QUERY_BITS:
+        halves = np.frombuffer(packed, "<f2", count * dimension, at)
+        vectors = halves.astype(np.float32)
+    else:
+        vectors = _DECODED.take(np.frombuffer(packed, np.uint8, -1, at), axis=0)
+    return TokenVectors(_to_unit(vectors.reshape(count, dimension)), tuple(ends))
+
+
+def maxsim(query: bytes, passage: bytes) -> float:
+    """Mean over the query's tokens of the best cosine against the passage's tokens.
+
+    Returns 0 when either has no tokens.
+
+    Raises:
+        ValueError: one of the two is broken, or their dimensions differ.
+    """
+    return maxsim_many(query, [passage])[0]
+
+
+def maxsim_many(query: bytes, passages: Sequence[bytes]) -> list[float]:
+    """Compute ``maxsim`` of one query against several passages."""
+    asked = unpack(query).vectors
+    return [best_match(asked, unpack(passage).vectors) for passage in passages]
+
+
+def best_match(query: Floats, passage: Floats) -> float:
+    """Compute MaxSim of unpacked vectors; a slice of a passage stands for a sentence.
+
+    Raises:
+        ValueError: the dimensions differ.
+    """
+    if query.shape[1] != passage.shape[1]:
+        raise ValueError(
+            f"token vectors of dimension {query.shape[1]} and {passage.shape[1]}"
+        )
+    if len(query) == 0 or len(passage) == 0:
+        return 0.0
+    return float((query @ passage.T).max(axis=1).mean())
+
+
+def _header(bits: int, shape: tuple[int, ...]) -> bytes:
+    count, dimension = shape
+    if count > 0xFFFF or not can_pack(dimension):
+        raise ValueError(f"{count} token vectors of {dimension} cannot be packed")
+    return _HEADER.pack(_VERSION, bits, dimension, count)
+
+
+def _to_unit(vectors: Floats) -> Floats:
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    return vectors / np.maximum(lengths, np.float32(1e-9))[:, None]
+
+
+def _centre_and_turn(vectors: Floats, mean: Floats) -> Floats:
+    centred = _to_unit(_to_unit(vectors.astype(np.float32)) - mean)
+    return centred @ _rotation(vectors.shape[1])
+
+
+@functools.lru_cache(maxsize=4)
+def _rotation(dimension: int) -> Floats:
+    """Return an orthogonal matrix, the same on every machine to the last bit or so.
+
+    Random signs (from a hash, so that no library's generator matters), then the
+    product of a Hadamard matrix and, for what of the dimension is odd, a reflection.
+    """
+    odd = dimension
+    hadamard = np.ones((1, 1))
+    while odd % 2 == 0:
+        odd //= 2
+        hadamard = np.block([[hadamard, hadamard], [hadamard, -hadamard]])
+    hadamard /= np.sqrt(len(hadamard))
+    reflection = np.eye(odd) - 2.0 / odd if odd > 1 else np.ones((1, 1))
+    seed = hashlib.shake_256(b"strata token rotation").digest(dimension)
+    signs = np.where(np.frombuffer(seed, np.uint8) < 128, 1.0, -1.0)
+    turned = signs[:, None] * np.kron(reflection, hadamard)
+    return turned.astype(np.float32)
