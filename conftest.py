@@ -1,3 +1,8 @@
 """Pytest's plugins of this project; they must stand in the topmost conftest."""
 
-pytest_plugins = ["pytester", "tests.embedded_database", "tests.requirement_hook"]
+pytest_plugins = [
+    "pytester",
+    "tests.browser_guard",
+    "tests.embedded_database",
+    "tests.requirement_hook",
+]

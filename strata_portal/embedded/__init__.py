@@ -16,6 +16,7 @@ from strata_portal.embedded.place import EmbeddedDatabaseError, database_url
 from strata_portal.embedded.server import (
     die_with_parent,
     ensure_running,
+    is_ready,
     run_in_foreground,
     stop,
     wait_until_ready,
@@ -26,6 +27,7 @@ __all__ = [
     "database_url",
     "die_with_parent",
     "ensure_running",
+    "is_ready",
     "run_in_foreground",
     "stop",
     "wait_until_ready",

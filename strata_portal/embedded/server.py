@@ -89,15 +89,20 @@ def die_with_parent(number: signal.Signals) -> None:
 
 def wait_until_ready(seconds: float = START_SECONDS) -> None:
     """Wait until the server takes connections, or raise after `seconds`."""
-    place = find_place()
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if running_pid(place) is not None and server_status(place) == "ready":
-            return
+    while not is_ready():
+        if time.monotonic() > end:
+            raise EmbeddedDatabaseError(
+                f"PostgreSQL in {find_place().folder} did not answer within "
+                f"{seconds:.0f} seconds."
+            )
         time.sleep(0.05)
-    raise EmbeddedDatabaseError(
-        f"PostgreSQL in {place.folder} did not answer within {seconds:.0f} seconds."
-    )
+
+
+def is_ready() -> bool:
+    """Tell whether the server takes connections."""
+    place = find_place()
+    return running_pid(place) is not None and server_status(place) == "ready"
 
 
 def start_server(place: Place) -> None:
