@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from knowledge.extraction.blocks import Block, BlockKind
 from knowledge.sentences import split_at_end_marks, split_sentences
@@ -115,12 +115,14 @@ _SMALL_CHUNK = 0.35
 # Sharing a chunk with a neighbour section is free for an empty one and costs as
 # much as a chunk of one's own from this share of the size on.
 _OWN_CHUNK_SHARE = 0.4
-_HIGHER_SECTION_FACTOR = 1.6
+_HIGHER_SECTION_FACTOR = 2.0
 
 _COUNT_BATCH = 1_000
 _WORD_END = re.compile(r"\s+")
+_NOT_SPACE = re.compile(r"\S")
 # So that a document of very short lines costs no more than one of sentences.
-_SMALLEST_UNIT_SHARE = 1 / 48
+_SMALLEST_UNITS_PER_CHUNK = 16
+_CHARACTERS_PER_TOKEN = 3
 
 
 def chunk_document(
@@ -143,21 +145,28 @@ def chunk_document(
     room = window - reserved
     counter = _Counter(count_tokens)
     trail = _section_trail(sections)
-    tables = _table_heads(text, blocks)
-    contexts = _Contexts(title, sections, trail, tables, counter, room)
-    units = _units(text, blocks, sections, preset, counter, room)
+    tables = _tables(text, blocks)
+    heads = {
+        table: plain_heading(text[blocks[table].start : blocks[table].end].strip("| "))
+        for table in set(tables)
+        if table >= 0
+    }
+    contexts = _Contexts(title, sections, trail, heads, counter, room)
+    units = _units(text, blocks, tables, sections, preset, counter, room)
     if not units:
         return []
     measures = _measure(text, units, preset, counter, contexts, room)
+    # The last level is that of index -1: outside any section.
+    levels = [*(section.level for section in sections), 0]
     chunks = []
-    for first, last in _cheapest_way(measures):
+    for first, last in _cheapest_way(measures, levels):
         start = measures.lead[first]
         chunks.append(
             Chunk(
                 ordinal=0,
                 start=units[start].start,
                 end=units[last - 1].end,
-                context=contexts.of(units, start, last),
+                context=contexts.of(units, first, last),
                 path=contexts.path(units, first, last),
                 cut_start=units[start].cut_start,
                 cut_end=units[last - 1].cut_end,
@@ -173,22 +182,18 @@ def embedded_text(chunk_context: str, chunk_text: str) -> str:
 
 
 class _Counter:
-    """Counts tokens in batches and remembers the contexts, which repeat."""
+    """Counts tokens in batches, each text once."""
 
     def __init__(self, count_tokens: TokenCounter) -> None:
         self._count_tokens = count_tokens
         self._known: dict[str, int] = {}
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        counts: list[int] = []
-        for at in range(0, len(texts), _COUNT_BATCH):
-            counts.extend(self._count_tokens(texts[at : at + _COUNT_BATCH]))
-        return counts
-
-    def count_known(self, texts: Sequence[str]) -> dict[str, int]:
         missing = [text for text in dict.fromkeys(texts) if text not in self._known]
-        self._known.update(zip(missing, self.count(missing), strict=True))
-        return self._known
+        for at in range(0, len(missing), _COUNT_BATCH):
+            batch = missing[at : at + _COUNT_BATCH]
+            self._known.update(zip(batch, self._count_tokens(batch), strict=True))
+        return [self._known[text] for text in texts]
 
 
 class _Contexts:
@@ -199,14 +204,14 @@ class _Contexts:
         title: str,
         sections: Sequence[Section],
         trail: Sequence[int],
-        tables: Sequence[str],
+        table_heads: dict[int, str],
         counter: _Counter,
         room: int,
     ) -> None:
         self._title = " ".join(title.split())[:200]
         self._sections = sections
         self._parents = trail
-        self._tables = tables
+        self._table_heads = table_heads
         self._counter = counter
         self._room = min(MAX_CONTEXT_TOKENS, room // 2)
 
@@ -224,20 +229,18 @@ class _Contexts:
             path = path[1:]
         lines = [" > ".join(part for part in (self._title, *path) if part)]
         table = units[first].table
-        if table >= 0 and units[first].start > 0:
-            head = self._tables[table]
-            if head and first > 0 and units[first - 1].table == table:
-                lines.append(head)
+        if table >= 0 and first > 0 and units[first - 1].table == table:
+            lines.append(self._table_heads[table])
         return "\n".join(line for line in lines if line)
 
     def shorten(self, contexts: Sequence[str]) -> dict[str, str]:
         """Return each context cut to at most 64 tokens: its start and its last part."""
         shortened: dict[str, str] = {}
         variants = {context: _shorter_variants(context) for context in contexts}
-        flat = [variant for tries in variants.values() for variant in tries]
-        counts = self._counter.count_known(flat)
+        self._counter.count([one for tries in variants.values() for one in tries])
         for context, tries in variants.items():
-            fitting = (one for one in tries if counts[one] <= self._room)
+            counts = zip(tries, self._counter.count(tries), strict=True)
+            fitting = (one for one, count in counts if count <= self._room)
             shortened[context] = next(fitting, "")
         return shortened
 
@@ -277,44 +280,56 @@ def _section_trail(sections: Sequence[Section]) -> list[int]:
     return parents
 
 
-def _table_heads(text: str, blocks: Sequence[Block]) -> list[str]:
-    """Return, for each block, the first row of the table it is in, or ""."""
-    heads: list[str] = []
+def _tables(text: str, blocks: Sequence[Block]) -> list[int]:
+    """Return, for each block, the index of its table's first row, or -1."""
+    tables: list[int] = []
     for index, block in enumerate(blocks):
-        head = ""
+        table = -1
         if block.kind is BlockKind.TABLE_ROW:
-            previous = blocks[index - 1] if index else None
-            same = (
-                previous is not None
-                and previous.kind is BlockKind.TABLE_ROW
-                and text[previous.end : block.start].count("\n") < 2
-            )
-            row = text[block.start : block.end]
-            head = heads[-1] if same else plain_heading(row.strip("| "))[:200]
-        heads.append(head)
-    return heads
+            table = index
+            if index and tables[-1] >= 0:
+                gap = text[blocks[index - 1].end : block.start]
+                table = tables[-1] if gap.count("\n") < 2 else index
+        tables.append(table)
+    return tables
 
 
 def _units(
     text: str,
     blocks: Sequence[Block],
+    tables: Sequence[int],
     sections: Sequence[Section],
     preset: Preset,
     counter: _Counter,
     room: int,
 ) -> list[_Unit]:
-    """Return the sentences of a document, the long ones cut, blank ones joined."""
-    smallest = 0
-    if preset.unit == "characters":
-        smallest = int(preset.size * _SMALLEST_UNIT_SHARE)
-    largest = preset.size if preset.unit == "characters" else MAX_CHUNK_CHARACTERS
+    """Return the sentences of a document: the long ones cut, tiny ones joined."""
+    in_characters = preset.unit == "characters"
+    largest = preset.size if in_characters else MAX_CHUNK_CHARACTERS
+    size = preset.size if in_characters else preset.size * _CHARACTERS_PER_TOKEN
+    smallest = size // _SMALLEST_UNITS_PER_CHUNK
     boundaries = _Boundaries(sections)
     units: list[_Unit] = []
     for index, start, end, kind in _regions(text, blocks):
+        table = tables[index] if index >= 0 else -1
+        begins_block = True
         for first, last in _sentences(text, start, end, kind, largest):
-            unit = boundaries.unit(text, first, last, index, kind, start)
-            if unit is None:
+            body = text[first:last]
+            first = last - len(body.lstrip())
+            last = first + len(body.strip())
+            if first >= last:
                 continue
+            unit = _Unit(
+                start=first,
+                end=last,
+                section=boundaries.section_at(first),
+                begins_section=boundaries.begins,
+                begins_block=begins_block,
+                is_heading=kind is BlockKind.HEADING,
+                table=table,
+            )
+            begins_block = False
+            boundaries.pass_to(last)
             if units and _may_join(units[-1], unit, smallest):
                 units[-1] = replace(units[-1], end=unit.end)
             else:
@@ -331,7 +346,7 @@ def _regions(
     regions: list[tuple[int, int, int, BlockKind]] = []
     at = 0
     for index, block in enumerate(blocks):
-        if at < block.start:
+        if at < block.start and not text[at : block.start].isspace():
             regions.append((-1, at, block.start, BlockKind.PARAGRAPH))
         if at < block.end:
             regions.append((index, max(at, block.start), block.end, block.kind))
@@ -370,47 +385,27 @@ class _Boundaries:
         self._parents = _section_trail(sections)
         self._next = 0
         self._current = -1
-        self._begins = False
+        self._passed = 0
+        self.begins = False
 
-    def unit(
-        self,
-        text: str,
-        start: int,
-        end: int,
-        block: int,
-        kind: BlockKind,
-        block_start: int,
-    ) -> _Unit | None:
-        """Return the unit of a sentence, trimmed, or None for a blank one."""
-        body = text[start:end]
-        first = start + len(body) - len(body.lstrip())
-        last = start + len(body.rstrip())
-        if first >= last:
-            return None
-        begins = self._move_to(first, last)
-        return _Unit(
-            start=first,
-            end=last,
-            section=self._current,
-            begins_section=begins,
-            begins_block=start == block_start,
-            is_heading=kind is BlockKind.HEADING,
-            table=block if kind is BlockKind.TABLE_ROW else -1,
-        )
-
-    def _move_to(self, first: int, last: int) -> bool:
-        """Make the deepest section at a unit current; tell whether one begins it."""
-        begins = False
+    def section_at(self, first: int) -> int:
+        """Move to a unit's start; return its deepest section, as an index or -1."""
+        self.begins = False
         while self._next < len(self._sections):
             section = self._sections[self._next]
-            if section.start >= last or (section.start > first and begins):
+            if section.start > first:
                 break
-            begins = begins or (section.start >= first and _is_boundary(section))
+            if section.start >= self._passed and _is_boundary(section):
+                self.begins = True
             self._current = self._next
             self._next += 1
         while self._current >= 0 and self._sections[self._current].end <= first:
             self._current = self._parents[self._current]
-        return begins
+        return self._current
+
+    def pass_to(self, last: int) -> None:
+        """Note the end of a unit: a section that starts inside one begins none."""
+        self._passed = last
 
 
 def _is_boundary(section: Section) -> bool:
@@ -437,7 +432,8 @@ def _cut_by_words(text: str, unit: _Unit, largest: int) -> list[_Unit]:
         goal = at + min(largest, -(-(unit.end - at) // remaining) + 20)
         cut = _cut_place(text, at, min(goal, at + largest))
         parts.append((at, cut))
-        at = cut + len(text[cut : unit.end]) - len(text[cut : unit.end].lstrip())
+        resumed = _NOT_SPACE.search(text, cut)
+        at = resumed.start() if resumed else unit.end
     parts.append((at, unit.end))
     return [
         replace(
@@ -503,8 +499,8 @@ def _measure(
         characters.append(characters[-1] + unit.end - unit.start)
         tokens.append(tokens[-1] + count)
     texts = [contexts.of(units, index, index + 1) for index in range(len(units))]
-    known = counter.count_known(texts)
-    context_tokens = [min(MAX_CONTEXT_TOKENS, room // 2, known[one]) for one in texts]
+    most = min(MAX_CONTEXT_TOKENS, room // 2)
+    context_tokens = [min(most, count) for count in counter.count(texts)]
     measures = _Measures(units, characters, tokens, context_tokens, preset, room)
     measures.lead.extend(_lead(measures, index) for index in range(len(units)))
     return measures
@@ -516,29 +512,38 @@ def _lead(measures: _Measures, index: int) -> int:
     first = index
     if units[index].begins_section or units[index].cut_start:
         return first
-    while first > 0 and not units[first - 1].cut_end and not units[first].begins_section:
+    while first > 0 and not units[first].begins_section:
+        before = units[first - 1]
+        if before.cut_start or before.cut_end:
+            break
         if measures.length(first - 1, index) > measures.preset.overlap:
+            break
+        if not measures.fits(first - 1, index + 1):
             break
         first -= 1
     return first
 
 
-def _cheapest_way(measures: _Measures) -> list[tuple[int, int]]:
+def _cheapest_way(
+    measures: _Measures, levels: Sequence[int]
+) -> list[tuple[int, int]]:
     """Return the chunks as (first, last) unit ranges that cost least in all."""
     count = len(measures.units)
-    shared = _sharing_prices(measures)
+    shared = _sharing_prices(measures, levels)
+    cuts = [_cut_price(measures.units, last) for last in range(1, count)]
+    endings = [0.0, *map(sum, zip(shared[1:], [*cuts, 0.0], strict=False))]
     best = [0.0] + [float("inf")] * count
     back = [0] * (count + 1)
     for first in range(count):
         start = measures.lead[first]
-        last = first + 1
-        while last <= count:
+        base = best[first] + 1.0 - shared[first + 1]
+        for last in range(first + 1, count + 1):
             if last > first + 1 and not measures.fits(start, last):
                 break
-            price = best[first] + _chunk_price(measures, shared, first, last)
+            unused = 1 - measures.length(first, last) / measures.preset.size
+            price = base + endings[last] + _SMALL_CHUNK * unused * unused
             if price < best[last]:
                 best[last], back[last] = price, first
-            last += 1
     way: list[tuple[int, int]] = []
     last = count
     while last:
@@ -547,20 +552,16 @@ def _cheapest_way(measures: _Measures) -> list[tuple[int, int]]:
     return way[::-1]
 
 
-def _chunk_price(
-    measures: _Measures, shared: Sequence[float], first: int, last: int
-) -> float:
-    units = measures.units
-    fill = measures.length(first, last) / measures.preset.size
-    price = 1.0 + shared[last] - shared[first + 1] + _SMALL_CHUNK * (1 - fill) ** 2
-    if last < len(units) and not units[last].begins_section:
-        price += _CUT_AT_BLOCK if units[last].begins_block else _CUT_IN_BLOCK
-    if last < len(units) and units[last - 1].is_heading:
-        price += _CUT_AFTER_HEADING
-    return price
+def _cut_price(units: Sequence[_Unit], last: int) -> float:
+    """Return what it costs to cut before unit `last`."""
+    if units[last - 1].is_heading:
+        return _CUT_AFTER_HEADING
+    if units[last].begins_section:
+        return 0.0
+    return _CUT_AT_BLOCK if units[last].begins_block else _CUT_IN_BLOCK
 
 
-def _sharing_prices(measures: _Measures) -> list[float]:
+def _sharing_prices(measures: _Measures, levels: Sequence[int]) -> list[float]:
     """Return running sums of what it costs that a section starts inside a chunk.
 
     `sums[last] - sums[first + 1]` is the price of the section starts strictly inside
@@ -568,27 +569,32 @@ def _sharing_prices(measures: _Measures) -> list[float]:
     """
     units = measures.units
     starts = [index for index, unit in enumerate(units) if unit.begins_section]
+    depths = [levels[units[index].section] for index in starts]
+    before = _nearest_not_deeper(starts, depths, default=0)
+    backwards = _nearest_not_deeper(starts[::-1], depths[::-1], default=len(units))
     own = measures.preset.size * _OWN_CHUNK_SHARE
-    sums = [0.0] * (len(units) + 2)
-    for index in range(len(units)):
-        price = 0.0
-        if units[index].begins_section and index and not units[index - 1].is_heading:
-            at = bisect_left(starts, index)
-            before = starts[at - 1] if at else 0
-            after = starts[at + 1] if at + 1 < len(starts) else len(units)
-            smaller = min(
-                measures.length(before, index), measures.length(index, after)
-            )
-            price = smaller / own
-            if units[index].section < 0 or _leaves_parent(units, index):
-                price *= _HIGHER_SECTION_FACTOR
-        sums[index + 1] = sums[index] + price
-    sums[len(units) + 1] = sums[len(units)]
-    return sums
+    prices = [0.0] * (len(units) + 1)
+    for index, first, last in zip(starts, before, backwards[::-1], strict=True):
+        if index == 0 or units[index - 1].is_heading:
+            continue
+        smaller = min(measures.length(first, index), measures.length(index, last))
+        rises = levels[units[index - 1].section] > levels[units[index].section]
+        prices[index] = smaller / own * (_HIGHER_SECTION_FACTOR if rises else 1.0)
+    return [0.0, *accumulate(prices)]
 
 
-def _leaves_parent(units: Sequence[_Unit], index: int) -> bool:
-    return units[index].is_heading and not units[index - 1].is_heading
+def _nearest_not_deeper(
+    starts: Sequence[int], depths: Sequence[int], *, default: int
+) -> list[int]:
+    """Return, for each start, the last one before it in the list as high or higher."""
+    nearest: list[int] = []
+    stack: list[tuple[int, int]] = []
+    for start, depth in zip(starts, depths, strict=True):
+        while stack and stack[-1][1] > depth:
+            stack.pop()
+        nearest.append(stack[-1][0] if stack else default)
+        stack.append((start, depth))
+    return nearest
 
 
 def _fit_window(
@@ -605,9 +611,9 @@ def _fit_window(
         counts = counter.count(
             [embedded_text(one.context, text[one.start : one.end]) for one in fitted]
         )
-        if max(counts) <= room:
-            return fitted
         long = [one for one, count in zip(fitted, counts, strict=True) if count > room]
+        if not any(_can_shrink(one) for one in long):
+            return fitted
         shorter = {} if shortened else contexts.shorten([one.context for one in long])
         parts: list[Chunk] = []
         for chunk, count in zip(fitted, counts, strict=True):
@@ -618,6 +624,10 @@ def _fit_window(
             else:
                 parts.extend(_halve(text, chunk))
         fitted, shortened = parts, True
+
+
+def _can_shrink(chunk: Chunk) -> bool:
+    return bool(chunk.context) or chunk.end - chunk.start > 1
 
 
 def _halve(text: str, chunk: Chunk) -> list[Chunk]:

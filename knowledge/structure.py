@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from knowledge.extraction.blocks import Block, BlockKind
 
@@ -47,6 +47,7 @@ class _Label:
     number: str
     rest: str
     separated: bool
+    continues: bool = False
 
 
 @dataclass(slots=True)
@@ -95,6 +96,7 @@ _RANKS = {
     for rank, names in _NAMES.items()
     for name in names.split("|")
 }
+_FIRST_NUMBERS = {"1", "a", "i", "A", "I"}
 _LETTERED_RANKS = {_ANNEX, _PART, _POINT}
 _NAMED = re.compile(
     rf"(?P<name>{'|'.join(_NAMES.values())})\.?\s{{0,3}}"
@@ -168,23 +170,30 @@ def _openings(
             if label is not None:
                 yield _open_clause(text, block.start, label, stack)
         elif block.kind in {BlockKind.PARAGRAPH, BlockKind.LIST_ITEM}:
-            for start, line in _label_lines(text, block):
+            for start, line, continues in _label_lines(text, block):
                 label = _clause_label(line)
                 if label is not None:
+                    label = replace(label, continues=continues)
                     yield _open_clause(text, start, label, stack)
 
 
-def _label_lines(text: str, block: Block) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a block that may start a clause."""
+def _label_lines(text: str, block: Block) -> Iterator[tuple[int, str, bool]]:
+    """Yield the lines of a block that may start a clause, and whether one follows."""
     start, before = block.start, ""
     while start < block.end:
         end = text.find("\n", start, block.end)
         end = block.end if end < 0 else end
         line = text[start:end]
         if not before or before[-1] in ".;:!?,*":
-            yield start, line
+            yield start, line, end < block.end and not _starts_item(text, end + 1)
         before = line.rstrip() or before
         start = end + 1
+
+
+def _starts_item(text: str, at: int) -> bool:
+    line = text[at : at + 40]
+    marks = _MARKS.match(line)
+    return _parse_label(line[marks.end() if marks else 0 :]) is not None
 
 
 def _open_heading(text: str, block: Block, stack: list[_Open]) -> _Open:
@@ -198,6 +207,8 @@ def _open_heading(text: str, block: Block, stack: list[_Open]) -> _Open:
         _pop(text, stack, len(stack) - 1, block.start)
     bare = label is not None and not label.label[:1].isalpha() and label.rank < 0
     shown = f"{label.number} {label.rest}".strip() if label and bare else whole
+    if label is not None and not label.rest:
+        shown = label.label.rstrip(".")
     return _Open(
         kind="heading",
         style=label.style if label else "",
@@ -260,14 +271,24 @@ def _parent_count(label: _Label, stack: Sequence[_Open]) -> int:
         while keep and _yields_to_dotted(stack[keep - 1], label.number):
             keep -= 1
         return keep
+    first = label.number in _FIRST_NUMBERS
     for index in range(len(stack) - 1, -1, -1):
         opened = stack[index]
         if opened.kind == "heading" or opened.rank >= 0 or opened.style == "dotted":
             break
         if opened.style == label.style:
-            restarts = label.number in {"1", "a", "i"} and index < len(stack) - 1
+            restarts = first and index < len(stack) - 1
             return len(stack) if restarts else index
+    container = label.number.isupper()
+    while keep and (container or not first) and _yields_to_bare(stack[keep - 1]):
+        keep -= 1
     return keep
+
+
+def _yields_to_bare(opened: _Open) -> bool:
+    """Tell whether an item that begins no list of its own ends an open one."""
+    bare = opened.kind == "clause" and opened.style.startswith("bare")
+    return bare and not opened.own_number.isupper()
 
 
 def _yields_to_name(opened: _Open, rank: int) -> bool:
@@ -399,6 +420,8 @@ def _clause_title(label: _Label) -> str:
         or len(title) > _LONGEST_CLAUSE_TITLE
         or len(title.split()) > _LONGEST_CLAUSE_TITLE_WORDS
     ):
+        return ""
+    if stop is None and label.continues:
         return ""
     more = stop is not None and bool(label.rest[stop.end() :].strip("*_ "))
     if label.style.startswith("bare"):
