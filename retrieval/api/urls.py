@@ -1,0 +1,16 @@
+"""The addresses below /api/v1/."""
+
+from django.urls import path, re_path
+
+from retrieval.api import views
+
+app_name = "api"
+
+urlpatterns = [
+    path("search", views.SearchView.as_view(), name="search"),
+    path("layers", views.LayersView.as_view(), name="layers"),
+    path("me", views.MeView.as_view(), name="me"),
+    path("schema", views.SchemaView.as_view(), name="schema"),
+    path("docs", views.DocsView.as_view(url_name="api:schema"), name="docs"),
+    re_path("^", views.NothingView.as_view(), name="nothing"),
+]

@@ -1,0 +1,7 @@
+"""The portal's pages for readers."""
+
+from django.urls import URLPattern
+
+app_name = "portal"
+
+urlpatterns: list[URLPattern] = []
