@@ -5,9 +5,9 @@ VENV := .venv
 PY := $(VENV)/bin/python
 VAR := $(or $(STRATA_VAR_DIR),var)
 
-# Words of a person on the command line, passed on to tests and benchmarks.
+# Options of a person, such as -x; EVAL=, DOCS=, CORPUS= and SIZE= reach the
+# benchmarks by themselves, since make puts them into the environment.
 ARGS ?=
-export EVAL DOCS CORPUS SIZE
 
 # Progress appears line by line, also through a pipe; nothing is ever asked.
 export PYTHONUNBUFFERED := 1
