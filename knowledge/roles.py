@@ -31,6 +31,7 @@ ADMINISTER = [
     "delete_layer",
     "view_auditentry",
     "view_apitoken",
+    "add_apitoken",
     "change_apitoken",
     "view_embeddingspace",
 ]

@@ -51,6 +51,13 @@ def administered_ids(request: HttpRequest) -> frozenset[int]:
     return found
 
 
+def actor_of(request: HttpRequest) -> User:
+    """Return the member of staff behind a request; the admin lets nobody else in."""
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user
+
+
 def within_scope(
     request: HttpRequest, queryset: models.QuerySet[Row]
 ) -> models.QuerySet[Row]:

@@ -1,0 +1,26 @@
+"""The staff's pages, each on a `ScopedAdmin`."""
+
+from knowledge.admin.knowledge_bases import KnowledgeBaseAdmin, LayerAdmin
+from knowledge.admin.people import ApiTokenAdmin, PersonAdmin, RoleAdmin
+from knowledge.admin.records import (
+    AuditEntryAdmin,
+    DocumentAdmin,
+    EmbeddingSpaceAdmin,
+    IngestRunAdmin,
+    PassageAdmin,
+)
+from knowledge.admin.sources import SourceAdmin
+
+__all__ = [
+    "ApiTokenAdmin",
+    "AuditEntryAdmin",
+    "DocumentAdmin",
+    "EmbeddingSpaceAdmin",
+    "IngestRunAdmin",
+    "KnowledgeBaseAdmin",
+    "LayerAdmin",
+    "PassageAdmin",
+    "PersonAdmin",
+    "RoleAdmin",
+    "SourceAdmin",
+]

@@ -1,0 +1,304 @@
+"""Knowledge bases, who may list and search them, and their layers."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.auth.models import Group
+from django.core.exceptions import PermissionDenied
+from django.db import models, transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from knowledge.actions import delete_knowledge_base, open_knowledge_base
+from knowledge.forms import AccessForm, LayerForm
+from knowledge.models import (
+    KnowledgeBase,
+    KnowledgeBaseGroupAccess,
+    KnowledgeBaseUserAccess,
+    Layer,
+    User,
+)
+from knowledge.models.audit import record
+from knowledge.permissions import EVERYONE, Access, Reader, explain, grant, withdraw
+from knowledge.scoping import ScopedAdmin, ScopedRelatedFilter, actor_of
+
+
+@admin.register(KnowledgeBase)
+class KnowledgeBaseAdmin(ScopedAdmin[KnowledgeBase]):
+    """Knowledge bases; their access page says who sees them, and why."""
+
+    list_display = ("name", "slug", "source_count", "passage_count", "access_link")
+    search_fields = ("name", "slug", "description")
+    fields = ("name", "slug", "description")
+    prepopulated_fields = {"slug": ("name",)}
+    readonly_fields = ()
+    change_form_template = "admin/knowledge/knowledgebase/change_form.html"
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[KnowledgeBase]:
+        """Add what the list shows."""
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(
+                sources_in_it=models.Count("sources"),
+                passages_in_it=models.Sum("sources__passage_count", default=0),
+            )
+        )
+
+    @admin.display(description=gettext_lazy("sources"), ordering="sources_in_it")
+    def source_count(self, obj: Any) -> int:
+        """How many sources it has."""
+        return int(obj.sources_in_it)
+
+    @admin.display(description=gettext_lazy("passages"), ordering="passages_in_it")
+    def passage_count(self, obj: Any) -> int:
+        """How many passages it has."""
+        return int(obj.passages_in_it)
+
+    @admin.display(description=gettext_lazy("access"))
+    def access_link(self, obj: KnowledgeBase) -> str:
+        """Link to who sees it."""
+        url = reverse("admin:knowledge_knowledgebase_access", args=[obj.pk])
+        return format_html('<a href="{}">{}</a>', url, _("Who sees it"))
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the access page."""
+        return [
+            path(
+                "<int:knowledge_base_id>/access/",
+                self.admin_site.admin_view(self.access_view),
+                name="knowledge_knowledgebase_access",
+            ),
+            *super().get_urls(),
+        ]
+
+    def save_model(
+        self, request: HttpRequest, obj: KnowledgeBase, form: Any, change: bool
+    ) -> None:
+        """Save with the audit entry; a new one is born with a layer and a reader."""
+        with transaction.atomic():
+            super().save_model(request, obj, form, change)
+            if change:
+                record(actor_of(request), "changed", obj, fields=form.changed_data)
+            else:
+                record(actor_of(request), "created", obj)
+                open_knowledge_base(obj, actor=actor_of(request))
+
+    def delete_model(self, request: HttpRequest, obj: KnowledgeBase) -> None:
+        """Delete with all that is in it."""
+        delete_knowledge_base(obj, actor=actor_of(request))
+
+    def delete_queryset(
+        self, request: HttpRequest, queryset: models.QuerySet[KnowledgeBase]
+    ) -> None:
+        """Delete each with all that is in it."""
+        for obj in queryset:
+            delete_knowledge_base(obj, actor=actor_of(request))
+
+    def get_deleted_objects(
+        self, objs: Any, request: HttpRequest
+    ) -> tuple[list[Any], dict[str, int], set[str], list[str]]:
+        """Say in figures what goes along; a tree of passages would help nobody."""
+        counts: dict[str, int] = {}
+        lines = []
+        for obj in objs:
+            sources = obj.sources.count()
+            passages = obj.passages.count()
+            counts["knowledge base"] = counts.get("knowledge base", 0) + 1
+            lines.append(
+                _("%(name)s with %(sources)s sources and %(passages)s passages")
+                % {"name": obj, "sources": sources, "passages": passages}
+            )
+        missing = set()
+        if not self.has_delete_permission(request):
+            missing.add(str(self.opts.verbose_name))
+        return lines, counts, missing, []
+
+    def access_view(
+        self, request: HttpRequest, knowledge_base_id: int
+    ) -> HttpResponse:
+        """Show and change who may list and search one knowledge base."""
+        obj = self.get_object(request, str(knowledge_base_id))
+        if obj is None:
+            raise Http404(_("Not found."))
+        if not self.has_view_permission(request, obj):
+            raise PermissionDenied
+        may_change = request.user.has_perm("knowledge.grant_knowledgebase")
+        form = AccessForm(request.POST or None)
+        if request.method == "POST":
+            if not may_change:
+                raise PermissionDenied
+            if "withdraw" in request.POST:
+                return self.withdraw_access(request, obj)
+            if form.is_valid():
+                grant(
+                    obj,
+                    form.cleaned_data["accesses"],
+                    to=form.cleaned_data["holder"],
+                    actor=actor_of(request),
+                )
+                self.message_user(request, _("Saved. It holds from now on."))
+                return HttpResponseRedirect(request.path)
+        return TemplateResponse(
+            request,
+            "admin/knowledge/knowledgebase/access.html",
+            {
+                **self.admin_site.each_context(request),
+                "title": _("Who sees %(name)s") % {"name": obj},
+                "opts": self.opts,
+                "original": obj,
+                "rows": access_rows_of(obj),
+                "form": form,
+                "may_change": may_change,
+                "asked": asked_about(request, obj),
+            },
+        )
+
+    def withdraw_access(
+        self, request: HttpRequest, obj: KnowledgeBase
+    ) -> HttpResponse:
+        """Take one grant or deny away, named as `user:3:search_knowledgebase`."""
+        kind, _colon, rest = request.POST["withdraw"].partition(":")
+        key, _colon, access = rest.partition(":")
+        if kind not in {"user", "group"} or not key.isdecimal():
+            raise Http404(_("Not found."))
+        holder: User | Group = get_object_or_404(
+            User if kind == "user" else Group, pk=int(key)
+        )
+        if access not in Access.values:
+            raise Http404(_("Not found."))
+        withdraw(obj, [Access(access)], holder=holder, actor=actor_of(request))
+        self.message_user(request, _("Taken away. It holds from now on."))
+        return HttpResponseRedirect(request.path)
+
+
+def access_rows_of(knowledge_base: KnowledgeBase) -> list[dict[str, Any]]:
+    """Return each grant and deny as the access page shows it, denies first."""
+    codenames = list(Access.values)
+    rows = [
+        {
+            "holder": str(row.user),
+            "kind": "user",
+            "key": row.user_id,
+            "access": Access(row.permission.codename),
+        }
+        for row in KnowledgeBaseUserAccess.objects.filter(
+            content_object=knowledge_base, permission__codename__in=codenames
+        ).select_related("user", "permission")
+    ] + [
+        {
+            "holder": row.group.name,
+            "kind": "group",
+            "key": row.group_id,
+            "access": Access(row.permission.codename),
+        }
+        for row in KnowledgeBaseGroupAccess.objects.filter(
+            content_object=knowledge_base, permission__codename__in=codenames
+        ).select_related("group", "permission")
+    ]
+    return sorted(
+        rows,
+        key=lambda row: (
+            row["access"] is not Access.DENY,
+            row["kind"] != "group",
+            row["holder"] != EVERYONE,
+            row["holder"],
+            row["access"],
+        ),
+    )
+
+
+def asked_about(
+    request: HttpRequest, knowledge_base: KnowledgeBase
+) -> dict[str, Any] | None:
+    """Answer "why can or can't this person?" for the person named in the address."""
+    name = request.GET.get("person", "").strip()
+    if not name:
+        return None
+    person = User.objects.filter(username=name).first()
+    if person is None:
+        return {"name": name, "unknown": True}
+    reader = Reader.for_user(person)
+    return {
+        "name": str(person),
+        "search": explain(reader, knowledge_base, Access.SEARCH),
+        "list": explain(reader, knowledge_base, Access.LIST),
+    }
+
+
+@admin.register(Layer)
+class LayerAdmin(ScopedAdmin[Layer]):
+    """Layers: how a part of a knowledge base is cut and answered."""
+
+    form = LayerForm
+    list_display = ("__str__", "answer_mode", "chunk_preset", "source_count")
+    list_filter = (("knowledge_base", ScopedRelatedFilter), "answer_mode")
+    search_fields = ("name", "description", "knowledge_base__name")
+    list_select_related = ("knowledge_base",)
+    fields = (
+        "knowledge_base",
+        "name",
+        "description",
+        "answer_mode",
+        "chunk_preset",
+        "languages",
+        "archived_patterns",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Layer]:
+        """Add what the list shows."""
+        return (
+            super().get_queryset(request).annotate(sources_in_it=models.Count("sources"))
+        )
+
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: Layer | None = None
+    ) -> tuple[str, ...]:
+        """A layer stays in its knowledge base; its sources can be moved."""
+        return ("knowledge_base",) if obj is not None else ()
+
+    @admin.display(description=gettext_lazy("sources"), ordering="sources_in_it")
+    def source_count(self, obj: Any) -> int:
+        """How many sources it has."""
+        return int(obj.sources_in_it)
+
+    def save_model(
+        self, request: HttpRequest, obj: Layer, form: Any, change: bool
+    ) -> None:
+        """Save with the audit entry."""
+        with transaction.atomic():
+            super().save_model(request, obj, form, change)
+            record(
+                actor_of(request),
+                "changed" if change else "created",
+                obj,
+                fields=form.changed_data if change else [],
+            )
+        if change and "chunk_preset" in form.changed_data:
+            self.message_user(
+                request,
+                _(
+                    "The new passage size holds for sources that are indexed from now "
+                    "on. Index the layer's sources again to apply it to all."
+                ),
+                messages.WARNING,
+            )
+
+    def delete_model(self, request: HttpRequest, obj: Layer) -> None:
+        """Delete with the audit entry."""
+        with transaction.atomic():
+            record(actor_of(request), "deleted", obj)
+            obj.delete()
+
+    def delete_queryset(
+        self, request: HttpRequest, queryset: models.QuerySet[Layer]
+    ) -> None:
+        """Delete each with its audit entry."""
+        for obj in queryset:
+            self.delete_model(request, obj)
+

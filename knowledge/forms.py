@@ -1,0 +1,159 @@
+"""Forms of the staff's pages."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import Group
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from knowledge.models import Layer, Source, User
+from knowledge.models.knowledge_base import Language
+from knowledge.models.source import Purpose
+from knowledge.permissions import EVERYONE, Access
+
+
+class AccessForm(forms.Form):
+    """One grant or deny: to whom, and what."""
+
+    WHAT = {
+        "search": (Access.LIST, Access.SEARCH),
+        "list": (Access.LIST,),
+        "deny": (Access.DENY,),
+    }
+    person = forms.CharField(
+        label=gettext_lazy("Person"),
+        required=False,
+        max_length=150,
+        help_text=gettext_lazy("The user name. Leave empty to choose a group."),
+    )
+    group = forms.ModelChoiceField(
+        label=gettext_lazy("or group"), queryset=Group.objects.none(), required=False
+    )
+    what = forms.ChoiceField(
+        label=gettext_lazy("May"),
+        choices=[
+            ("search", gettext_lazy("find it in lists, search and read it")),
+            ("list", gettext_lazy("find it in lists only")),
+            ("deny", gettext_lazy("see nothing of it, whatever else is granted")),
+        ],
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        group = self.fields["group"]
+        assert isinstance(group, forms.ModelChoiceField)
+        group.queryset = Group.objects.order_by("name")
+        group.empty_label = _("no group")
+        group.help_text = _("“%(name)s” holds every active person.") % {
+            "name": EVERYONE
+        }
+
+    def clean(self) -> dict[str, Any]:
+        """Find the one holder that is named."""
+        data: dict[str, Any] = super().clean() or {}
+        name, group = data.get("person", "").strip(), data.get("group")
+        if bool(name) == (group is not None):
+            raise forms.ValidationError(_("Name either a person or a group."))
+        if name:
+            person = User.objects.filter(username=name).first()
+            if person is None:
+                self.add_error("person", _("There is no person of that user name."))
+                return data
+            data["holder"] = person
+        else:
+            data["holder"] = group
+        data["accesses"] = self.WHAT.get(data.get("what", ""), ())
+        return data
+
+
+class PatternsField(forms.CharField):
+    """Path patterns, one a line."""
+
+    widget = forms.Textarea(attrs={"rows": 3})
+
+    def prepare_value(self, value: Any) -> Any:
+        """Show a list as lines."""
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def to_python(self, value: Any) -> Any:
+        """Read lines as a list."""
+        return [line.strip() for line in (value or "").splitlines() if line.strip()]
+
+    def validate(self, value: Any) -> None:
+        """Refuse what could not be stored."""
+        if any(len(pattern) > 200 for pattern in value):
+            raise forms.ValidationError(_("A pattern has 200 characters at most."))
+
+    def run_validators(self, value: Any) -> None:
+        """Lines have no further rules."""
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Compare lists, not their spelling."""
+        return list(initial or []) != self.to_python(data)
+
+
+class LayerForm(forms.ModelForm[Layer]):
+    """A layer; languages as boxes, patterns as lines."""
+
+    languages = forms.MultipleChoiceField(
+        label=gettext_lazy("Languages"),
+        choices=Language.choices,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    archived_patterns = PatternsField(
+        label=gettext_lazy("Archived patterns"),
+        required=False,
+        help_text=gettext_lazy(
+            "One a line. Paths that match, such as archive/*, are labelled as archived."
+        ),
+    )
+
+    class Meta:
+        """The fields that the page shows."""
+
+        model = Layer
+        fields = (
+            "knowledge_base",
+            "name",
+            "description",
+            "answer_mode",
+            "chunk_preset",
+            "languages",
+            "archived_patterns",
+        )
+
+
+class SourceForm(forms.ModelForm[Source]):
+    """What may be changed of a source without indexing it again."""
+
+    class Meta:
+        """The fields that the page shows."""
+
+        model = Source
+        fields = ("title", "purpose", "layer", "enabled", "expires_at")
+
+
+class UploadForm(forms.Form):
+    """One file of an upload, with what holds for all of them."""
+
+    layer = forms.ModelChoiceField(
+        label=gettext_lazy("Layer"),
+        queryset=Layer.objects.none(),
+        help_text=gettext_lazy("Where the files go: knowledge base / layer."),
+    )
+    purpose = forms.ChoiceField(
+        label=gettext_lazy("Purpose"),
+        choices=Purpose.choices,
+        initial=Purpose.DOCUMENTATION,
+    )
+    replace = forms.BooleanField(
+        label=gettext_lazy("Replace sources of the same name"),
+        required=False,
+        help_text=gettext_lazy(
+            "The new file takes the old one's place; its old text stays for citations."
+        ),
+    )
+    file = forms.FileField(label=gettext_lazy("File"))
+    path = forms.CharField(required=False, max_length=2000)
+    modified = forms.IntegerField(required=False, min_value=0, max_value=10**14)
