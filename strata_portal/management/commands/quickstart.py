@@ -258,7 +258,8 @@ def programs() -> list[Program]:
         found.append(Program("postgres", command, signal.SIGINT, stop_seconds=60))
     if runs_model():
         port, model = settings.STRATA_MODEL_PORT, settings.STRATA_EMBEDDING_MODEL
-        options = ["--port", str(port), "--model", model]
+        options = ["--host", LOCALHOST, "--port", str(port), "--model", model]
+        options += ["--models-dir", str(settings.STRATA_MODELS_DIR)]
         server = attached(python, "-m", "knowledge.inference.server", *options)
         found.append(Program("model", server))
     worker = attached(python, "manage.py", "worker")
