@@ -1,0 +1,77 @@
+"""What tests ask for by name.
+
+- `corpus`: three knowledge bases with real passages and vectors, see
+  `tests.stored_corpus`; brings `model` and `db` along. In a test of transactions
+  (`transactional_db`, `live_server`) ask for it too: the rows are committed.
+- `model`: the settings point to a running model server with the bundled model.
+  Without it no model answers, and searches are keyword-only.
+- `cast`: the actors of `tests.cast` around the knowledge bases of `corpus`, or around
+  three empty ones of the same names where a test does not ask for `corpus`; then no
+  model is needed.
+
+Ids of restored rows are below those that a test draws itself; `reset_sequences` would
+break that.
+"""
+
+import pytest
+from pytest_django.fixtures import SettingsWrapper
+from pytest_django.plugin import DjangoDbBlocker
+
+from knowledge.models import KnowledgeBase, Layer
+from tests.cast import Cast, gather
+from tests.stored_corpus import (
+    NAMES,
+    Corpus,
+    StoredCorpus,
+    find_corpus,
+    store_corpus,
+)
+
+
+@pytest.fixture
+def model(settings: SettingsWrapper, model_server_url: str) -> str:
+    """The address of a model server, set for this test."""
+    settings.STRATA_MODEL_URL = model_server_url
+    settings.STRATA_QUERY_EMBED_TIMEOUT = 30.0
+    return model_server_url
+
+
+@pytest.fixture(scope="session")
+def stored_corpus(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, model_server_url: str
+) -> StoredCorpus:
+    """The ingested corpus, as rows to copy."""
+    from django.test import override_settings
+
+    with (
+        django_db_blocker.unblock(),
+        override_settings(STRATA_MODEL_URL=model_server_url),
+    ):
+        return store_corpus()
+
+
+@pytest.fixture
+def corpus(db: None, model: str, stored_corpus: StoredCorpus) -> Corpus:
+    """The corpus, in this test's database."""
+    stored_corpus.restore()
+    return find_corpus()
+
+
+@pytest.fixture
+def shelves(request: pytest.FixtureRequest, db: None) -> Corpus:
+    """The three knowledge bases: the corpus's if the test asks for it, else empty."""
+    if "corpus" in request.fixturenames:
+        found: Corpus = request.getfixturevalue("corpus")
+        return found
+    for slug, name in NAMES.items():
+        Layer.objects.create(
+            knowledge_base=KnowledgeBase.objects.create(name=name, slug=slug),
+            name="main",
+        )
+    return find_corpus()
+
+
+@pytest.fixture
+def cast(shelves: Corpus) -> Cast:
+    """Everybody who may knock at a door."""
+    return gather(shelves)
