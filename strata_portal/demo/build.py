@@ -22,7 +22,6 @@ from docx.enum.text import WD_ALIGN_PARAGRAPH
 from docx.shared import Cm, Pt
 from playwright.sync_api import Browser, sync_playwright
 from pypdf import PdfReader, PdfWriter
-from pypdf.generic import ArrayObject, ByteStringObject
 
 from strata_portal.demo.markup import Part, PartKind, Text, read_text
 
@@ -103,8 +102,8 @@ def add_table(document: docx.document.Document, part: Part) -> None:
             cell.text = words
     for cell in table.rows[0].cells:
         cell.paragraphs[0].runs[0].bold = True
-    head = table.rows[0]._tr.get_or_add_trPr()
-    head.append(docx.oxml.OxmlElement("w:tblHeader"))
+    first_row = document.element.body.tbl_lst[-1].tr_lst[0]
+    first_row.get_or_add_trPr().append(docx.oxml.OxmlElement("w:tblHeader"))
     document.add_paragraph()
 
 
@@ -141,7 +140,6 @@ def build_pdf(text: Text, browser: Browser) -> bytes:
         "/CreationDate": written_at,
         "/ModDate": written_at,
     }
-    writer._ID = ArrayObject([ByteStringObject(b"0" * 16)] * 2)
     writer.compress_identical_objects()
     packed = io.BytesIO()
     writer.write(packed)

@@ -80,7 +80,9 @@ def read_text(path: Path) -> Text:
 def _parts(body: str) -> Iterator[Part]:
     for kind, lines in groupby(body.splitlines(), key=_kind_of):
         if kind is PartKind.TABLE:
-            yield Part(kind, tuple(_cells(line) for line in lines if not _RULE.fullmatch(line)))
+            yield Part(
+                kind, tuple(_cells(line) for line in lines if not _RULE.fullmatch(line))
+            )
         elif kind is not None:
             yield from (_line(kind, line) for line in lines)
 

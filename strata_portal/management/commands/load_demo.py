@@ -14,8 +14,8 @@ class Command(BaseCommand):
     """Load what is missing of the demo; a second call changes nothing."""
 
     help = (
-        "Load the demo: five knowledge bases of an invented institution, and six "
-        "people who see different parts of them."
+        "Load the demo: five knowledge bases of an invented institution, and five "
+        "readers who see different parts of them."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -55,13 +55,14 @@ class Command(BaseCommand):
             self.stdout.write(
                 "Some files are not indexed yet; the worker goes on with them."
             )
-        name = loaded.administrator.get_username()
-        if loaded.first and password_file is None:
-            self.stdout.write(f"Sign in as {name} with the password {password}")
+        if loaded.people and password_file is None:
+            names = ", ".join(loaded.people)
+            self.stdout.write(f"The password of {names} is {password}")
         if token:
             _row, text = create_token(
                 owner=loaded.administrator, name="demo", actor=loaded.administrator
             )
+            name = loaded.administrator.get_username()
             self.stdout.write(f"API token of {name}: {text}")
 
     def password(self, file: Path | None) -> str:
