@@ -14,7 +14,8 @@ break that.
 """
 
 import pytest
-from pytest_django.fixtures import SettingsWrapper
+from django.test import override_settings
+from pytest_django.fixtures import Settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from knowledge.models import KnowledgeBase, Layer
@@ -29,7 +30,7 @@ from tests.stored_corpus import (
 
 
 @pytest.fixture
-def model(settings: SettingsWrapper, model_server_url: str) -> str:
+def model(settings: Settings, model_server_url: str) -> str:
     """The address of a model server, set for this test."""
     settings.STRATA_MODEL_URL = model_server_url
     settings.STRATA_QUERY_EMBED_TIMEOUT = 30.0
@@ -41,8 +42,6 @@ def stored_corpus(
     django_db_setup: None, django_db_blocker: DjangoDbBlocker, model_server_url: str
 ) -> StoredCorpus:
     """The ingested corpus, as rows to copy."""
-    from django.test import override_settings
-
     with (
         django_db_blocker.unblock(),
         override_settings(STRATA_MODEL_URL=model_server_url),

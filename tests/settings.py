@@ -29,5 +29,9 @@ from strata_portal.settings import STORAGES
 STORAGES["staticfiles"] = {
     "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
 }
+WHITENOISE_AUTOREFRESH = True
+WHITENOISE_USE_FINDERS = True
 # The sign-in of a test need not be slow.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Where no model server runs for a test, none must answer: not a developer's either.
+STRATA_MODEL_URL = "http://127.0.0.1:9"
