@@ -18,7 +18,9 @@ from itertools import groupby
 from pathlib import Path
 
 import docx
+from docx.document import Document
 from docx.enum.text import WD_ALIGN_PARAGRAPH
+from docx.oxml import OxmlElement
 from docx.shared import Cm, Pt
 from playwright.sync_api import Browser, sync_playwright
 from pypdf import PdfReader, PdfWriter
@@ -94,7 +96,7 @@ def build_docx(text: Text) -> bytes:
     return with_fixed_times(written)
 
 
-def add_table(document: docx.document.Document, part: Part) -> None:
+def add_table(document: Document, part: Part) -> None:
     """Add a table whose first row is marked as its head."""
     table = document.add_table(len(part.rows), len(part.rows[0]), style="Table Grid")
     for row, cells in zip(table.rows, part.rows, strict=True):
@@ -103,7 +105,7 @@ def add_table(document: docx.document.Document, part: Part) -> None:
     for cell in table.rows[0].cells:
         cell.paragraphs[0].runs[0].bold = True
     first_row = document.element.body.tbl_lst[-1].tr_lst[0]
-    first_row.get_or_add_trPr().append(docx.oxml.OxmlElement("w:tblHeader"))
+    first_row.get_or_add_trPr().append(OxmlElement("w:tblHeader"))
     document.add_paragraph()
 
 
