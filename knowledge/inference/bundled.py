@@ -21,7 +21,6 @@ import fcntl
 import hashlib
 import importlib.metadata
 import json
-import os
 import shutil
 import struct
 import unicodedata
@@ -180,7 +179,7 @@ def _make_folder(source: Path, folder: Path, report: Progress) -> None:
         # A folder that is there but not complete is one that somebody changed.
         if folder.exists():
             shutil.rmtree(folder)
-        os.rename(part, folder)
+        part.rename(folder)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Protocol
 
 
@@ -26,6 +27,13 @@ class ModelMismatchError(ModelError):
 
 class ModelInputError(ModelError):
     """The model server refused the input (too long, too many): retrying cannot help."""
+
+
+class InputType(StrEnum):
+    """What a text is to the model: each type has its own prefix."""
+
+    QUERY = "query"
+    PASSAGE = "passage"
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-TOKEN_FORMAT = "c2/1"
+TOKEN_FORMAT = "c2/1"  # noqa: S105 (tokens of a text, not a password)
 
 Floats = npt.NDArray[np.float32]
 
@@ -61,7 +61,7 @@ def can_pack(dimension: int) -> bool:
 
 
 def pack_passage(vectors: Floats, ends: Sequence[int], mean: Floats) -> bytes:
-    """Pack a passage's token vectors, shape (tokens, dimension), as the model made them.
+    """Pack a passage's token vectors as the model made them: (tokens, dimension).
 
     Raises:
         ValueError: the numbers of vectors and ends differ, or there are too many.
@@ -75,17 +75,14 @@ def pack_passage(vectors: Floats, ends: Sequence[int], mean: Floats) -> bytes:
     codes += turned > 0
     codes += turned > threshold
     body = (
-        codes[:, 0::4]
-        | codes[:, 1::4] << 2
-        | codes[:, 2::4] << 4
-        | codes[:, 3::4] << 6
+        codes[:, 0::4] | codes[:, 1::4] << 2 | codes[:, 2::4] << 4 | codes[:, 3::4] << 6
     ).tobytes()
     capped = np.minimum(np.asarray(ends, dtype=np.int64), 0xFFFF).astype("<u2")
     return _header(_PASSAGE_BITS, turned.shape) + capped.tobytes() + body
 
 
 def pack_query(vectors: Floats, mean: Floats) -> bytes:
-    """Pack a query's token vectors, shape (tokens, dimension), as the model made them.
+    """Pack a query's token vectors as the model made them: (tokens, dimension).
 
     Raises:
         ValueError: there are too many vectors.
