@@ -1,18 +1,26 @@
 """How a log line is written."""
 
 import logging
+import re
 
 # Keeps a query or a file name from forging a line or colouring a terminal.
 ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+# A token, also as it stands in an address; its beginning may be told.
+TOKEN = re.compile(r"(strata(?:_|%5[Ff])[\w-]{5})[\w-]+")
 
 
 class OneLineFormatter(logging.Formatter):
     """A formatter whose message is one line; control characters are escaped.
 
-    A traceback keeps its line breaks: it is ours, not a caller's.
+    A traceback keeps its line breaks: it is ours, not a caller's. Of an API token,
+    wherever it comes from, only the beginning is written.
     """
 
-    def formatMessage(self, record: logging.LogRecord) -> str:
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the whole entry without what opens a door."""
+        return TOKEN.sub(r"\1…", super().format(record))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         """Return the line with the message's control characters escaped."""
         record.message = record.message.translate(ESCAPES)
         return super().formatMessage(record)

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from urllib.parse import unquote_to_bytes
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.utils.functional import SimpleLazyObject
 
 from knowledge.permissions import Reader
+from strata_portal.errors import bad_request
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
@@ -18,7 +18,7 @@ def clean_request_middleware(get_response: Handler) -> Handler:
     def middleware(request: HttpRequest) -> HttpResponse:
         query = request.META.get("QUERY_STRING", "")
         if "\x00" in request.path_info or b"\x00" in unquote_to_bytes(query):
-            return render(request, "400.html", status=400)
+            return bad_request(request)
         return get_response(request)
 
     return middleware

@@ -15,3 +15,5 @@ urlpatterns = [
     path("api/v1/", include("retrieval.api.urls")),
     path("", include("retrieval.urls")),
 ]
+
+handler500 = "strata_portal.errors.failed"

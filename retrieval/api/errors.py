@@ -15,13 +15,10 @@ from django.core.exceptions import (
     RequestDataTooBig,
     SuspiciousOperation,
 )
-from django.db import DatabaseError
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpResponseBase, JsonResponse
-from psycopg_pool import PoolTimeout
 from rest_framework import exceptions, status
 from rest_framework.response import Response
-
-from retrieval.search import SearchInputError
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +27,10 @@ RETRY_SECONDS = 5
 
 MESSAGES = {
     status.HTTP_400_BAD_REQUEST: ("bad_request", "This request cannot be read."),
+    status.HTTP_401_UNAUTHORIZED: (
+        "not_authenticated",
+        "Send a token in the header Authorization: Bearer strata_…, or sign in.",
+    ),
     status.HTTP_404_NOT_FOUND: (
         "not_found",
         "There is nothing here, or nothing that you may see.",
@@ -100,7 +101,7 @@ def handle_error(error: Exception, context: Mapping[str, Any]) -> Response:
     without it. A failing database, the resolver's included, ends the request: the
     answer is never built from what could still be read.
     """
-    if isinstance(error, (DatabaseError, PoolTimeout)):
+    if isinstance(error, (OperationalError, InterfaceError)):
         logger.error("the API cannot reach the database: %s", type(error).__name__)
         return told(status.HTTP_503_SERVICE_UNAVAILABLE, {"Retry-After": RETRY_SECONDS})
     error = as_api_error(error)
@@ -118,8 +119,6 @@ def handle_error(error: Exception, context: Mapping[str, Any]) -> Response:
 
 def as_api_error(error: Exception) -> Exception:
     """Return Django's and the search's own errors as the API's, others unchanged."""
-    if isinstance(error, SearchInputError):
-        return exceptions.ValidationError({error.field: [error.message]})
     if isinstance(error, Http404):
         return exceptions.NotFound()
     if isinstance(error, PermissionDenied):
@@ -139,6 +138,7 @@ def of_api_error(error: exceptions.APIException) -> Response:
     if wait := getattr(error, "wait", None):
         headers["Retry-After"] = max(1, int(wait))
     fixed = {
+        exceptions.NotAuthenticated: status.HTTP_401_UNAUTHORIZED,
         exceptions.NotFound: status.HTTP_404_NOT_FOUND,
         exceptions.MethodNotAllowed: status.HTTP_405_METHOD_NOT_ALLOWED,
         exceptions.UnsupportedMediaType: status.HTTP_415_UNSUPPORTED_MEDIA_TYPE,

@@ -247,16 +247,7 @@ class PassageSerializer(serializers.Serializer[Any]):
     current = serializers.BooleanField(
         help_text="Whether this revision is the one that searches find."
     )
-    title = serializers.CharField()
-    knowledge_base = serializers.CharField()
-    layer = serializers.CharField()
-    file = serializers.CharField()
-    page = serializers.IntegerField(allow_null=True)
-    lines = serializers.CharField()
-    clause_path = serializers.CharField()
-    date = serializers.DateField(allow_null=True)
-    date_source = serializers.CharField(allow_null=True)
-    url = serializers.CharField()
+    citation = CitationSerializer()
 
 
 class KnowledgeBaseSerializer(serializers.Serializer[Any]):

@@ -8,6 +8,7 @@ app_name = "api"
 
 urlpatterns = [
     path("search", views.SearchView.as_view(), name="search"),
+    path("passages/<str:ref>", views.PassageView.as_view(), name="passage"),
     path("layers", views.LayersView.as_view(), name="layers"),
     path("me", views.MeView.as_view(), name="me"),
     path("schema", views.SchemaView.as_view(), name="schema"),

@@ -6,7 +6,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpResponseBase
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework import exceptions
 from rest_framework.request import Request
@@ -18,8 +18,11 @@ from knowledge.permissions import Reader
 from retrieval.api import serializers
 from retrieval.api.authentication import TokenAuthentication
 from retrieval.api.errors import LengthRequiredError, protect
-from retrieval.search import search
+from retrieval.api.passages import find_span
+from retrieval.search import SearchInputError, search
 
+# The search's names of what it takes, where the API's are others.
+FIELDS = {"query_model": "model"}
 REFUSALS = {
     400: "The request cannot be read, or a field of it is wrong.",
     401: "No token, or one that is wrong, expired or revoked.",
@@ -91,15 +94,19 @@ class SearchView(ApiView):
         given = serializers.SearchRequestSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         asked = given.validated_data
-        found = search(
-            self.reader,
-            asked["query"],
-            layers=asked.get("layers"),
-            top_k=asked["top_k"],
-            metadata_filter=asked.get("metadata_filter"),
-            query_vector=asked.get("query_vector"),
-            query_model=asked.get("model"),
-        )
+        try:
+            found = search(
+                self.reader,
+                asked["query"],
+                layers=asked.get("layers"),
+                top_k=asked["top_k"],
+                metadata_filter=asked.get("metadata_filter"),
+                query_vector=asked.get("query_vector"),
+                query_model=asked.get("model"),
+            )
+        except SearchInputError as error:
+            field = FIELDS.get(error.field, error.field)
+            raise exceptions.ValidationError({field: [error.message]}) from error
         content = serializers.SearchResponseSerializer(
             {
                 "status": "ok",
@@ -111,6 +118,34 @@ class SearchView(ApiView):
             }
         )
         return Response(content.data)
+
+
+class PassageView(ApiView):
+    """The text of a ref."""
+
+    @extend_schema(
+        operation_id="passage",
+        summary="Passage",
+        parameters=[
+            OpenApiParameter(
+                "ref",
+                str,
+                OpenApiParameter.PATH,
+                description="A ref as searches give it, such as d42:1830-1905.",
+            )
+        ],
+        responses={200: serializers.PassageSerializer, **refusals(404)},
+    )
+    def get(self, request: Request, ref: str) -> Response:
+        """Return the text of a ref and where it stands.
+
+        A ref goes on naming the same text when its document changes. One that is
+        missing, malformed or not for you is answered alike.
+        """
+        span = find_span(self.reader, ref)
+        if span is None:
+            raise exceptions.NotFound
+        return Response(serializers.PassageSerializer(span).data)
 
 
 class LayersView(ApiView):
@@ -187,12 +222,23 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
 
 class SchemaView(SpectacularAPIView):
-    """The OpenAPI description of the API."""
+    """The OpenAPI description of the API, for whoever may call it."""
+
+    http_method_names = ["get", "head"]
+
+    def finalize_response(
+        self, request: Request, response: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Keep it out of shared caches, as all that needs a sign-in."""
+        response = super().finalize_response(request, response, *args, **kwargs)
+        protect(response)
+        return response
 
 
 class DocsView(SpectacularSwaggerSplitView):
     """The description as a page to try things on, for people who are signed in."""
 
+    http_method_names = ["get", "head"]
     template_name = "retrieval/api_docs.html"
 
     def handle_exception(self, exc: Exception) -> Any:
