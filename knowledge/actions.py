@@ -5,11 +5,14 @@ caller has checked that the actor may do it; what is checked here holds for ever
 """
 
 import hashlib
+import os
+import secrets
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from django.conf import settings
@@ -77,12 +80,15 @@ class Upload:
 def clean_path(name: str) -> str:
     """Return a caller's path as citations show it: relative, readable, bounded.
 
-    Nothing of it ever becomes a path on disk.
+    Nothing of it ever becomes a path on disk. NFC, so that a file which one system
+    names in another form is the same file.
     """
-    text = strip_invisible(clean_document_text(name)[0])
+    text = unicodedata.normalize("NFC", strip_invisible(clean_document_text(name)[0]))
     text = text.replace("\\", "/").replace("\n", " ").replace("\t", " ")
     parts = [part.strip() for part in PurePosixPath(text).parts]
-    kept = [part for part in parts if part not in {"", "/", ".", ".."} and part[-1:] != ":"]
+    kept = [
+        part for part in parts if part not in {"", "/", ".", ".."} and part[-1:] != ":"
+    ]
     path = "/".join(kept)
     if len(path) > PATH_LENGTH:
         path = "…" + path[-(PATH_LENGTH - 1) :]
@@ -93,9 +99,13 @@ def clean_path(name: str) -> str:
 def create_knowledge_base(
     *, name: str, slug: str = "", description: str = "", actor: User | None
 ) -> KnowledgeBase:
-    """Create a knowledge base with its first layer, granted to whoever creates it."""
+    """Create a knowledge base with its first layer, granted to whoever creates it.
+
+    A name without Latin letters gives no short name; a drawn one stands in.
+    """
+    slug = slug or slugify(name)[:60] or f"kb-{secrets.token_hex(4)}"
     knowledge_base = KnowledgeBase.objects.create(
-        name=name, slug=slug or slugify(name)[:60], description=description
+        name=name, slug=slug, description=description
     )
     record(actor, "created", knowledge_base)
     open_knowledge_base(knowledge_base, actor=actor)
@@ -145,14 +155,26 @@ def store_original(upload: Upload, knowledge_base: KnowledgeBase) -> Original:
     )
     upload.file.seek(0)
     original.file.save(original.name, File(upload.file), save=False)
-    # A file without a row would stay for ever: it goes when the row does not come.
+    # The file before the row: what is killed in between leaves a file without a row,
+    # which the daily sweep deletes, and never a row without its file.
     try:
+        flush_to_disk(Path(original.file.path))
         with transaction.atomic():
             original.save()
     except Exception:
         original.file.delete(save=False)
         raise
     return original
+
+
+def flush_to_disk(path: Path) -> None:
+    """Return once a new file would survive a power cut, as its row will."""
+    for each in (path, path.parent):
+        number = os.open(each, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
 
 
 def same_content(knowledge_base: KnowledgeBase, sha256: str) -> Source | None:
@@ -203,6 +225,8 @@ def upload_source(
             queue_run(source, actor=actor)
     except IntegrityError as error:
         discard_original(original)
+        # Of two uploads at once, the first may have brought the same content.
+        refuse_duplicate(layer.knowledge_base, original.sha256, path)
         raise DuplicateError(
             _(
                 "%(path)s is already a source of this layer. Replace it there, or "
@@ -242,35 +266,52 @@ def replace_source(source: Source, upload: Upload, *, actor: User | None) -> Sou
     """Give a source a new file; the old text serves until the new one is published.
 
     Raises UploadError, or DuplicateError when the content is this source's own or
-    another one's.
+    another one's; then nothing has changed.
     """
     original = store_original(upload, source.knowledge_base)
     try:
         with transaction.atomic():
-            source = Source.objects.select_for_update().get(pk=source.pk)
+            source = locked(source)
             if original.sha256 == source.content_sha256:
                 raise DuplicateError(
                     _("%(path)s has not changed; there is nothing to replace.")
                     % {"path": source.path}
                 )
             refuse_duplicate(source.knowledge_base, original.sha256, source.path)
+            left = source.original
             source.original = original
             source.content_sha256 = original.sha256
             source.changed_at = Now()
             source.save(update_fields=["original", "content_sha256", "changed_at"])
+            if left is not None:
+                discard_original(left)
             record(actor, "replaced", source, size=original.size)
             queue_run(source, actor=actor)
-    except UploadError:
+    except IntegrityError as error:
+        discard_original(original)
+        raise DuplicateError(
+            _("The content of %(path)s came in as another source at this moment.")
+            % {"path": source.path}
+        ) from error
+    except ActionError:
         discard_original(original)
         raise
     source.refresh_from_db()
     return source
 
 
+def locked(source: Source) -> Source:
+    """Return a source as it is now, locked for this transaction."""
+    found = Source.objects.select_for_update().filter(pk=source.pk).first()
+    if found is None:
+        raise ActionError(_("This source has been deleted in the meantime."))
+    return found
+
+
 @transaction.atomic
 def reindex_source(source: Source, *, actor: User | None) -> IngestRun:
     """Queue a source to be read and indexed again from its original file."""
-    source = Source.objects.select_for_update().get(pk=source.pk)
+    source = locked(source)
     if source.original_id is None:
         raise ActionError(_("This source has no file to index again."))
     record(actor, "reindexed", source)
@@ -280,7 +321,8 @@ def reindex_source(source: Source, *, actor: User | None) -> IngestRun:
 def queue_run(source: Source, *, actor: User | None) -> IngestRun:
     """Ask for a new generation of a source; the caller holds its transaction.
 
-    Runs of older generations that are not done yet are superseded.
+    Runs of older generations that are not done yet are superseded. The queue row
+    commits or rolls back with all the rest (D20).
     """
     Source.objects.filter(pk=source.pk).update(
         generation=F("generation") + 1,
@@ -301,7 +343,7 @@ def queue_run(source: Source, *, actor: User | None) -> IngestRun:
         due_at=Now(),
         requested_by=actor,
     )
-    async_task("knowledge.tasks.ingest_source", run.pk, task_name=f"ingest-{run.pk}")
+    async_task("knowledge.tasks.ingest_source", run.pk, save=False)
     return run
 
 
@@ -324,10 +366,12 @@ def move_source(source: Source, *, layer: Layer, actor: User | None) -> None:
     """Move a source to another layer, of this or another knowledge base.
 
     The database carries its revisions, passages and vectors along in the same
-    statement, so that no reader of the old place sees them afterwards. Raises
-    DuplicateError where the new place already has the path or the content.
+    statement, so that no reader of the old place sees them afterwards. Where the new
+    layer cuts its passages in another way, it is indexed again. Raises DuplicateError
+    where the new place already has the path or the content.
     """
-    left = source.knowledge_base_id
+    source = locked(source)
+    left = source.layer
     try:
         with transaction.atomic():
             Source.objects.filter(pk=source.pk).update(
@@ -343,14 +387,16 @@ def move_source(source: Source, *, layer: Layer, actor: User | None) -> None:
         models.Q(sources=source) | models.Q(documents__source=source)
     ).update(knowledge_base=layer.knowledge_base)
     record(actor, "moved", source, to=str(layer))
-    for knowledge_base_id in {left, layer.knowledge_base_id}:
+    if source.original_id is not None and left.preset != layer.preset:
+        queue_run(source, actor=actor)
+    for knowledge_base_id in sorted({left.knowledge_base_id, layer.knowledge_base_id}):
         touch(knowledge_base_id)
 
 
 @transaction.atomic
 def delete_source(source: Source, *, actor: User | None) -> None:
     """Delete a source with its revisions, passages and files; the audit entry stays."""
-    source = Source.objects.select_for_update().get(pk=source.pk)
+    source = locked(source)
     record(actor, "deleted", source, path=source.path)
     originals = list(
         Original.objects.filter(
@@ -367,11 +413,12 @@ def delete_source(source: Source, *, actor: User | None) -> None:
 
 
 @transaction.atomic
-def delete_knowledge_base(
-    knowledge_base: KnowledgeBase, *, actor: User | None
-) -> None:
+def delete_knowledge_base(knowledge_base: KnowledgeBase, *, actor: User | None) -> None:
     """Delete a knowledge base with all it holds, grants included; audited."""
     record(actor, "deleted", knowledge_base)
-    for source in knowledge_base.sources.all():
+    # All sources first: a run that publishes holds its source and then asks for the
+    # knowledge base, which the first deletion below keeps.
+    sources = knowledge_base.sources.select_for_update(of=("self",)).order_by("pk")
+    for source in list(sources):
         delete_source(source, actor=actor)
     knowledge_base.delete()

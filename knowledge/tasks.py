@@ -1,23 +1,25 @@
-"""What the queue carries: ids. Every task may run twice."""
+"""What the queue carries: ids. Every task may run twice.
 
-from django.db.models.functions import Now
+Each begins with a sign of life, so that a cluster with much to do needs no other.
+"""
 
-from knowledge.ingest import run_ingest, sweep_revisions
-from knowledge.models import WorkerBeat
+from knowledge.ingest import run_ingest
+from knowledge.upkeep import clean
+from knowledge.vitals import CLUSTER, leave_sign
 
-CLUSTER = "cluster"
+
+def beat() -> None:
+    """Leave a sign of life."""
+    leave_sign(CLUSTER)
 
 
 def ingest_source(run_id: int) -> str:
     """Carry one ingest run as far as it goes."""
+    leave_sign(CLUSTER)
     return run_ingest(run_id)
 
 
-def beat() -> None:
-    """Leave a sign of life: only a cluster that really works can run this."""
-    WorkerBeat.objects.update_or_create(name=CLUSTER, defaults={"at": Now()})
-
-
-def sweep() -> int:
-    """Delete replaced revisions past their keeping time."""
-    return sweep_revisions()
+def sweep() -> None:
+    """Delete what is past its keeping time, and files that no row names."""
+    leave_sign(CLUSTER)
+    clean()

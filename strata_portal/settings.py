@@ -92,7 +92,9 @@ def secret_key() -> str:
 
 SECRET_KEY = secret_key()
 DEBUG = env_bool("DEBUG", default=False)
-BASE_URL = env_text("BASE_URL", f"http://127.0.0.1:{env_text('STRATA_WEB_PORT', '8600')}")
+BASE_URL = env_text(
+    "BASE_URL", f"http://127.0.0.1:{env_text('STRATA_WEB_PORT', '8600')}"
+)
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = [BASE_URL] if BASE_URL.startswith("https://") else []
 
@@ -288,7 +290,8 @@ Q_CLUSTER: dict[str, Any] = {
     "poll": 0.5,
     "save_limit": 200,
     "recycle": 50,
-    "log_level": "WARNING",
+    # Its table of schedules would be a shell for whoever can write to it.
+    "scheduler": False,
 }
 
 REST_FRAMEWORK: dict[str, Any] = {
@@ -327,6 +330,13 @@ LOGGING: dict[str, Any] = {
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env_text("LOG_LEVEL", "INFO")},
+    # Its lines on each task say nothing that the run's own row does not.
+    "loggers": {
+        "django-q": {"level": "WARNING"},
+        # uvicorn's own handler would write addresses as they come, tokens included.
+        "uvicorn": {"handlers": ["console"], "propagate": False},
+        "uvicorn.access": {"handlers": ["console"], "propagate": False},
+    },
 }
 
 # --- Models (docs/models.md) -------------------------------------------------
@@ -387,7 +397,9 @@ STRATA_PARSE_MEMORY_BYTES = env_int(
 # Requests a minute for each reader of the API; 0 switches the limit off.
 STRATA_API_RATE = env_int("STRATA_API_RATE", 240, least=0, most=1_000_000)
 # Days that a replaced revision is kept for refs which searches gave out (D2).
-STRATA_KEEP_REVISION_DAYS = env_int("STRATA_KEEP_REVISION_DAYS", 30, least=30, most=36500)
+STRATA_KEEP_REVISION_DAYS = env_int(
+    "STRATA_KEEP_REVISION_DAYS", 30, least=30, most=36500
+)
 
 # --- Worker (D20) ------------------------------------------------------------
 
@@ -395,4 +407,4 @@ STRATA_KEEP_REVISION_DAYS = env_int("STRATA_KEEP_REVISION_DAYS", 30, least=30, m
 STRATA_LEASE_SECONDS = env_int("STRATA_LEASE_SECONDS", 30, least=5, most=3600)
 STRATA_INGEST_ATTEMPTS = env_int("STRATA_INGEST_ATTEMPTS", 3, least=1, most=20)
 # The worker counts as stuck when its heartbeat is older than this (s).
-STRATA_HEARTBEAT_SECONDS = env_int("STRATA_HEARTBEAT_SECONDS", 30, least=5, most=3600)
+STRATA_HEARTBEAT_SECONDS = env_int("STRATA_HEARTBEAT_SECONDS", 24, least=5, most=3600)

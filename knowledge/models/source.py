@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from knowledge.permissions import Reader
 
 
+# The folder of the storage that holds the originals.
+ORIGINALS = "originals"
+
+
 def storage_name(original: "Original", filename: str) -> str:
     """Return a generated path: nothing of a caller's file name reaches the disk."""
     key = uuid.uuid4().hex
-    return str(PurePosixPath("originals", key[:2], key))
+    return str(PurePosixPath(ORIGINALS, key[:2], key))
 
 
 class Original(models.Model):

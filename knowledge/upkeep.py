@@ -1,0 +1,104 @@
+"""What is done now and then: deleting what is past its time or belongs to nothing."""
+
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import PurePosixPath
+
+from django.conf import settings
+from django.core.files.storage import Storage, default_storage
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils import timezone
+from django_q.models import Failure
+
+from knowledge.actions import discard_original
+from knowledge.embedding import vectors_stored
+from knowledge.models import Document, Original, StagedVector
+from knowledge.models.source import ORIGINALS
+
+logger = logging.getLogger(__name__)
+
+# A file or row so young may belong to an upload that is not committed yet.
+UPLOAD_HOURS = 1
+STAGED_DAYS = 1
+FAILURE_DAYS = 30
+
+
+def clean() -> None:
+    """Delete all of it."""
+    revisions = sweep_revisions()
+    originals = sweep_originals()
+    files = sweep_files(default_storage)
+    if vectors_stored():
+        old = Now() - timedelta(days=STAGED_DAYS)
+        StagedVector.objects.filter(created_at__lt=old).delete()
+    Failure.objects.filter(stopped__lt=Now() - timedelta(days=FAILURE_DAYS)).delete()
+    logger.info(
+        "Deleted %s replaced revisions past their time, %s originals without a source "
+        "and %s files without a row.",
+        revisions,
+        originals,
+        files,
+    )
+
+
+def sweep_revisions() -> int:
+    """Delete replaced revisions past their keeping time; returns how many (D2)."""
+    old = Document.objects.filter(
+        is_current=False,
+        superseded_at__lt=Now() - timedelta(days=settings.STRATA_KEEP_REVISION_DAYS),
+    ).select_related("original")
+    count = 0
+    for document in old.defer("text", "blocks", "pages").iterator():
+        with transaction.atomic():
+            original = document.original
+            document.delete()
+            if original is not None:
+                discard_original(original)
+        count += 1
+    return count
+
+
+def sweep_originals() -> int:
+    """Delete originals that neither a source nor a revision names; returns how many.
+
+    An upload that was killed between storing its file and its source leaves one.
+    """
+    left = Original.objects.filter(
+        sources=None,
+        documents=None,
+        created_at__lt=Now() - timedelta(hours=UPLOAD_HOURS),
+    )
+    count = 0
+    for original in left.iterator():
+        with transaction.atomic():
+            discard_original(original)
+        count += 1
+    return count
+
+
+def sweep_files(storage: Storage) -> int:
+    """Delete stored files that no row names; returns how many.
+
+    An upload that was killed between its file and its row leaves one.
+    """
+    before = timezone.now() - timedelta(hours=UPLOAD_HOURS)
+    count = 0
+    for name in stored_files(storage):
+        if storage.get_modified_time(name) > before:
+            continue
+        if not Original.objects.filter(file=name).exists():
+            storage.delete(name)
+            count += 1
+    return count
+
+
+def stored_files(storage: Storage) -> Iterator[str]:
+    """Yield the names of all stored originals."""
+    if not storage.exists(ORIGINALS):
+        return
+    for folder in storage.listdir(ORIGINALS)[0]:
+        place = PurePosixPath(ORIGINALS, folder)
+        for name in storage.listdir(str(place))[1]:
+            yield str(place / name)
