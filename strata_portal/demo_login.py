@@ -16,7 +16,11 @@ TOKEN_LIFETIME = timedelta(days=365)
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """What a person types at their first visit, and pastes into their first call."""
+    """What a person types at their first visit, and pastes into their first call.
+
+    `user` and `token` are empty in an installation whose administrators are others;
+    the password is then the demo readers' alone.
+    """
 
     user: str
     password: str
@@ -24,30 +28,39 @@ class Login:
 
 
 def ensure_login(path: Path) -> Login:
-    """Return a login that works, from `path` or made now and written there.
+    """Return the login from `path`, or make it, with an administrator, and write it.
 
-    Makes the administrator in a database without any. A password that a person has
-    changed since is left alone and comes back empty, as does all in an installation
-    whose administrators are others.
+    Makes the administrator only in a database without any. A password that a person
+    has changed since is left alone.
     """
-    login = read_login(path) or Login(
-        USER_NAME, secrets.token_urlsafe(PASSWORD_BYTES), ""
-    )
-    user = User.objects.filter(username=login.user).first()
-    if user is None:
-        if User.objects.filter(is_superuser=True).exists():
-            return Login("", "", "")
-        user = User.objects.create_superuser(login.user, password=login.password)
-    found = find_token(login.token)
-    if found is None or found.owner_id != user.pk:
-        _row, token = create_token(
-            owner=user, name="First steps", lifetime=TOKEN_LIFETIME, actor=user
-        )
-        login = replace(login, token=token)
+    login = read_login(path) or Login("", secrets.token_urlsafe(PASSWORD_BYTES), "")
+    user = User.objects.filter(username=login.user or USER_NAME).first()
+    if user is None and not User.objects.filter(is_superuser=True).exists():
+        user = User.objects.create_superuser(USER_NAME, password=login.password)
+        login = replace(login, user=USER_NAME)
+    elif user is None or not login.user:
+        login = replace(login, user="", token="")
+    if login.user and user is not None:
+        login = replace(login, token=working_token(login.token, user))
     write_login(path, login)
-    if not user.check_password(login.password):
-        login = replace(login, password="")
     return login
+
+
+def working_token(token: str, user: User) -> str:
+    """Return `token` if it still opens the API for `user`, else a new one."""
+    found = find_token(token)
+    if found is not None and found.owner_id == user.pk:
+        return token
+    _row, made = create_token(
+        owner=user, name="First steps", lifetime=TOKEN_LIFETIME, actor=user
+    )
+    return made
+
+
+def password_holds(login: Login) -> bool:
+    """Tell whether the administrator still has the password of the file."""
+    user = User.objects.filter(username=login.user).first()
+    return user is not None and user.check_password(login.password)
 
 
 def read_login(path: Path) -> Login | None:
@@ -56,10 +69,10 @@ def read_login(path: Path) -> Login | None:
         text = path.read_text(encoding="ascii")
     except FileNotFoundError:
         return None
-    values = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
-    if not values.get("user") or not values.get("password"):
+    values = dict(line.partition(": ")[::2] for line in text.splitlines())
+    if not values.get("password"):
         return None
-    return Login(values["user"], values["password"], values.get("token", ""))
+    return Login(values.get("user", ""), values["password"], values.get("token", ""))
 
 
 def write_login(path: Path, login: Login) -> None:

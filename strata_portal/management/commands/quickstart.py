@@ -19,9 +19,12 @@ from django.db import DatabaseError, connection
 from knowledge.embedding import gateway
 from knowledge.inference.bundled import BundledModelError, ensure_bundled_model
 from knowledge.inference.gateway import ModelError
-from knowledge.models import KnowledgeBase
+from knowledge.models import AuditEntry, IngestRun, KnowledgeBase, User
+from knowledge.models.ingest import OPEN_STATES
 from strata_portal import embedded
-from strata_portal.demo_login import Login, ensure_login
+from strata_portal.demo.loader import SET_UP, DemoError, load_demo
+from strata_portal.demo.manifest import read_manifest
+from strata_portal.demo_login import Login, ensure_login, password_holds
 from strata_portal.portal_process import ask_web, web_port
 from strata_portal.processes import (
     LOCALHOST,
@@ -32,11 +35,13 @@ from strata_portal.processes import (
     attached,
     port_is_free,
 )
+from strata_portal.settings import env_bool
 
 POSTGRES_SECONDS = 90
 # A first start reads 465 MB of weights, from a slow disk perhaps.
 MODEL_SECONDS = 300
 WEB_SECONDS = 60
+STALL_SECONDS = 120
 STEPS = 7
 OK = 200
 
@@ -104,10 +109,11 @@ class Command(BaseCommand):
         self.manager.start("web", web_answers, seconds=WEB_SECONDS)
         login = ensure_login(settings.VAR_DIR / "demo-login.txt")
         self.step(6, "Demo corpus")
-        self.load_demo()
+        self.load_demo(login)
         connection.close()
         self.step(7, f"Ready after {time.monotonic() - self.began:.0f} seconds")
         self.stdout.write(self.welcome(login))
+        self.stdout.flush()
 
     def step(self, number: int, name: str) -> None:
         """Say which step begins."""
@@ -157,14 +163,41 @@ class Command(BaseCommand):
 
         ensure_bundled_model(settings.STRATA_MODELS_DIR, report)
 
-    def load_demo(self) -> None:
-        """Load the demo corpus once; a person who deletes it does not get it back."""
-        done = settings.VAR_DIR / "demo-loaded"
-        if done.exists() and KnowledgeBase.objects.exists():
-            self.say("It was loaded before.")
-            return
-        call_command("load_demo", stdout=self.stdout)
-        done.touch()
+    def load_demo(self, login: Login) -> None:
+        """Load what is missing of the demo, and wait until the worker has indexed it.
+
+        An installation that has content of its own gets none.
+        """
+        known = AuditEntry.objects.filter(verb=SET_UP).exists()
+        if not env_bool("STRATA_DEMO", default=True):
+            self.say("Left out, as STRATA_DEMO says.")
+        elif KnowledgeBase.objects.exists() and not known:
+            self.say("Left out: there are knowledge bases already.")
+        else:
+            try:
+                load_demo(password=login.password, progress=self.say)
+            except DemoError as error:
+                self.say(str(error))
+            self.wait_for_demo()
+
+    def wait_for_demo(self) -> None:
+        """Show how the worker gets on, until it is done or gets no further."""
+        slugs = [base.slug for base in read_manifest().knowledge_bases]
+        runs = IngestRun.objects.filter(
+            source__knowledge_base__slug__in=slugs, state__in=OPEN_STATES
+        )
+        total = left = runs.count()
+        moved = time.monotonic()
+        while left:
+            time.sleep(1)
+            now = runs.count()
+            if now != left:
+                moved = time.monotonic()
+                self.say(f"{total - now} of {total} files are indexed.")
+            elif time.monotonic() - moved > STALL_SECONDS:
+                self.say("The worker goes on with the rest in the background.")
+                return
+            left = now
 
     def welcome(self, login: Login) -> str:
         """Return the last block: where to go, how to sign in, what to paste."""
@@ -176,19 +209,23 @@ class Command(BaseCommand):
             f"  Portal    {base}/",
             f"  Admin     {base}/admin/",
         ]
+        readers = demo_readers()
         if login.user:
-            password = login.password or "(the password that you chose)"
-            token = login.token
+            holds = password_holds(login)
+            password = login.password if holds else "(the password that you chose)"
+            lines += [f"  Login     {login.user}  {password}"]
+        else:
+            lines += ["  Login     as this installation's administrators do"]
+        if readers:
+            lines += [f"  Readers   {readers}  {login.password}"]
+        if login.token:
             lines += [
-                f"  Login     {login.user}  {password}",
-                f"  Token     {token}",
+                f"  Token     {login.token}",
                 "",
                 "  Try       curl -s -H 'Content-Type: application/json' \\",
-                f"              -H 'Authorization: Bearer {token}' \\",
+                f"              -H 'Authorization: Bearer {login.token}' \\",
                 f"""              -d '{{"query": "form QT-07"}}' {base}/api/v1/search""",
             ]
-        else:
-            lines.append("  Login     as this installation's administrators do")
         lines += ["", f"Logs are in {self.folders.log}. Ctrl-C stops everything.", ""]
         return "\n".join(lines)
 
@@ -232,6 +269,13 @@ def runs_model() -> bool:
     """Tell whether the model server is ours to run."""
     own = f"http://{LOCALHOST}:{settings.STRATA_MODEL_PORT}"
     return settings.STRATA_MODEL_URL.rstrip("/") == own
+
+
+def demo_readers() -> str:
+    """Return the user names of the demo's readers that are there."""
+    names = [person.access.name for person in read_manifest().people]
+    people = User.objects.filter(username__in=names, is_active=True)
+    return ", ".join(people.order_by("pk").values_list("username", flat=True))
 
 
 def web_answers() -> bool:
