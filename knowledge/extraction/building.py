@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from knowledge.extraction.blocks import Block, BlockKind, Extracted, ExtractionError
 from knowledge.extraction.limits import Limits
 from knowledge.sanitizing import clean_document_text
@@ -64,6 +66,25 @@ class TextBuilder:
         """Note a block of text that is already there."""
         self.blocks.append(block)
         check_blocks(len(self.blocks), self._limits)
+
+    def last_text(self) -> str:
+        """Return the text of the last block that was added."""
+        return self._parts[-1]
+
+    def rewrite_last(self, text: str) -> int:
+        """Write the last block's text anew; return where it begins to differ."""
+        before = self._parts[-1]
+        same = 0
+        while same < min(len(before), len(text)) and before[same] == text[same]:
+            same += 1
+        while same < len(text) and text[same] == " ":
+            same += 1
+        start = self.length - len(before)
+        self._parts[-1] = text
+        self.length = start + len(text)
+        self.blocks[-1] = replace(self.blocks[-1], end=self.length)
+        check_length(self.length, self._limits)
+        return start + same
 
     def text(self) -> str:
         """Return the whole text."""
