@@ -101,6 +101,13 @@ class Document(models.Model):
                 condition=models.Q(number__gt=0), name="document_number_positive"
             ),
         ]
+        indexes = [
+            models.Index(
+                fields=["supersedes"],
+                condition=~models.Q(supersedes=""),
+                name="document_by_superseded",
+            ),
+        ]
 
     def __str__(self) -> str:
         """Return the title."""

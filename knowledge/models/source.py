@@ -106,6 +106,10 @@ class SourceQuerySet(models.QuerySet["Source"]):
             enabled=True,
         )
 
+    def hidden(self) -> Self:
+        """Those that `live` leaves out: switched off or expired."""
+        return self.filter(models.Q(enabled=False) | models.Q(expires_at__lte=Now()))
+
 
 class Source(models.Model):
     """One thing that text comes from, with a switch of its own.
@@ -228,6 +232,12 @@ class Source(models.Model):
         ]
         indexes = [
             models.Index(fields=["knowledge_base", "state"], name="source_by_state"),
+            # Each search asks which sources it must leave out; few have a reason.
+            models.Index(
+                fields=["knowledge_base"],
+                condition=models.Q(enabled=False) | models.Q(expires_at__isnull=False),
+                name="source_perhaps_hidden",
+            ),
         ]
 
     def __str__(self) -> str:
