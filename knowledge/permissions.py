@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group
 from django.contrib.auth.backends import BaseBackend
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group
 from django.db import models, transaction
 from django.utils.translation import gettext as _
 from guardian.shortcuts import assign_perm, remove_perm
@@ -32,6 +32,10 @@ class Access(models.TextChoices):
     LIST = "list_knowledgebase", "may see that it exists"
     SEARCH = "search_knowledgebase", "may search and read it"
     DENY = "deny_knowledgebase", "sees nothing of it"
+
+
+# What a person needs to read a knowledge base, as `has_perm` takes it.
+READING = frozenset({f"knowledge.{Access.LIST}", f"knowledge.{Access.SEARCH}"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +100,7 @@ def access_rows(user_id: int) -> list[tuple[int, str]]:
         | models.Q(models.Exists(active), group__name=EVERYONE)
     )
     fields = ("content_object_id", "permission__codename")
-    return list(
-        own.values_list(*fields).union(shared.values_list(*fields), all=True)
-    )
+    return list(own.values_list(*fields).union(shared.values_list(*fields), all=True))
 
 
 def resolve(reader: Reader) -> Scope:
@@ -148,22 +150,30 @@ def explain(
 
     user = User.objects.filter(pk=reader.user_id).first()
     if user is None or not user.is_active:
-        return Decision(False, _("This person is not active, so sees nothing."))
+        return Decision(
+            allowed=False, rule=_("This person is not active, so sees nothing.")
+        )
     rows = matching_rows(user, knowledge_base)
     denies = [row for row in rows if row.access == Access.DENY]
     if denies:
         return Decision(
-            False, _("Denied to %(holder)s. A deny beats every grant.") % {
-                "holder": denies[0].holder
-            }
+            allowed=False,
+            rule=_("Denied to %(holder)s. A deny beats every grant.")
+            % {"holder": denies[0].holder},
         )
     if reader.limit is not None and knowledge_base.pk not in reader.limit:
-        return Decision(False, _("The token is not scoped to this knowledge base."))
+        return Decision(
+            allowed=False, rule=_("The token is not scoped to this knowledge base.")
+        )
     grants = [row for row in rows if row.access == access]
     if grants:
-        return Decision(True, _("Granted to %(holder)s.") % {"holder": grants[0].holder})
+        return Decision(
+            allowed=True,
+            rule=_("Granted to %(holder)s.") % {"holder": grants[0].holder},
+        )
     return Decision(
-        False, _("Nothing grants this, to the person or to any of their groups.")
+        allowed=False,
+        rule=_("Nothing grants this, to the person or to any of their groups."),
     )
 
 
