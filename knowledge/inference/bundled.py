@@ -197,7 +197,6 @@ class Header:
     vocabulary: int
     positions: int
     token_types: int
-    epsilon: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +242,10 @@ def parse(data: bytes) -> ModelData:
 
 
 def _parse(data: bytes) -> ModelData:
-    magic, version, *sizes, epsilon, block = struct.unpack_from("<4sI7ifi", data)
+    magic, version, *sizes, _epsilon, block = struct.unpack_from("<4sI7ifi", data)
     if (magic, version, block) != (b"E5S1", 1, 32):
         raise ValueError("it is not of the layout that this version knows")
-    header = Header(*sizes, epsilon=epsilon)
+    header = Header(*sizes)
     at = struct.calcsize("<4sI7ifi")
     count, bos, eos, pad, unknown, blob_bytes = struct.unpack_from("<5iQ", data, at)
     at += struct.calcsize("<5iQ")

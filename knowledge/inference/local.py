@@ -15,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from sentence_transformers import SentenceTransformer
 from tokenizers import Encoding, Tokenizer
@@ -189,16 +190,16 @@ class LocalBackend:
             language, text = line.split("\t")
             by_language.setdefault(language, []).append(text)
         means = [self._mean_of(texts) for texts in by_language.values()]
-        return np.mean(means, axis=0, dtype=np.float64).astype(np.float32)
+        return np.stack(means).mean(axis=0).astype(np.float32)
 
-    def _mean_of(self, texts: list[str]) -> Floats:
+    def _mean_of(self, texts: list[str]) -> npt.NDArray[np.float64]:
         vectors: list[Floats] = []
         for item in self.prepare(texts, InputType.PASSAGE):
             with torch.inference_mode():
                 output = self._forward([item.text], InputType.PASSAGE)
             own = _own_rows(output, 0, item)
             vectors.append(own / np.linalg.norm(own, axis=1, keepdims=True))
-        return np.concatenate(vectors).mean(axis=0, dtype=np.float64)
+        return np.array(np.concatenate(vectors).mean(axis=0, dtype=np.float64))
 
     def _hook_layers(self) -> None:
         def pause(*_arguments: object) -> None:

@@ -368,6 +368,9 @@ def main() -> None:
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    # Threads that spin while they wait for each other make a query ten times slower
+    # as soon as another process wants the same cores. Read when torch is imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     scheduler = Scheduler(
         partial(load_backend, options.model, options.models_dir, options.threads)
     )

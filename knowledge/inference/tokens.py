@@ -159,12 +159,14 @@ def _header(bits: int, shape: tuple[int, ...]) -> bytes:
 
 def _to_unit(vectors: Floats) -> Floats:
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    return vectors / np.maximum(lengths, np.float32(1e-9))[:, None]
+    unit: Floats = vectors / np.maximum(lengths, np.float32(1e-9))[:, None]
+    return unit
 
 
 def _centre_and_turn(vectors: Floats, mean: Floats) -> Floats:
     centred = _to_unit(_to_unit(vectors.astype(np.float32)) - mean)
-    return centred @ _rotation(vectors.shape[1])
+    turned: Floats = centred @ _rotation(vectors.shape[1])
+    return turned
 
 
 @functools.lru_cache(maxsize=4)
