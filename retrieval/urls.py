@@ -1,7 +1,21 @@
 """The portal's pages for readers."""
 
-from django.urls import URLPattern
+from django.urls import path
+
+from retrieval import reading, views
 
 app_name = "portal"
 
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("", views.search_page, name="search"),
+    path("read/<str:ref>/", reading.read_page, name="read"),
+    path("source/<uuid:public_id>/", reading.source_page, name="source"),
+    path("original/<int:number>/", reading.original_file, name="original"),
+    path("knowledge-bases/", views.knowledge_bases_page, name="knowledge-bases"),
+    path("account/tokens/", views.tokens_page, name="tokens"),
+    path(
+        "account/tokens/<int:token_id>/revoke/",
+        views.revoke_token_view,
+        name="revoke-token",
+    ),
+]

@@ -8,8 +8,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+import django_stubs_ext
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
+
+# Lets classes such as ModelAdmin name their model in brackets, as the types do.
+django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION = "0.1.0"

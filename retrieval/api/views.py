@@ -18,7 +18,7 @@ from knowledge.permissions import Reader
 from retrieval.api import serializers
 from retrieval.api.authentication import TokenAuthentication
 from retrieval.api.errors import LengthRequiredError, protect
-from retrieval.api.passages import find_span
+from retrieval.passages import find_span
 from retrieval.search import SearchInputError, search
 
 # The search's names of what it takes, where the API's are others.
