@@ -451,7 +451,7 @@ def _characters(font: Font, data: bytes, content: PageContent) -> tuple[str, str
     else:
         codes = data.decode("latin-1")
         named = "".join(str(font.encoding.get(byte, chr(byte))) for byte in data)
-    text = "".join(str(font.character_map.get(one, one)) for one in named)
+    text = "".join(_glyph_text(str(font.character_map.get(one, one))) for one in named)
     if not font.interpretable:
         content.unmapped += len(codes)
         return codes, ""
@@ -463,8 +463,13 @@ def _plain_letters(text: str) -> str:
     if text.isascii():
         return text
     return "".join(
-        unicodedata.normalize("NFKC", character)
+        _glyph_text(unicodedata.normalize("NFKC", character))
         if "\ufb00" <= character <= "\ufdff" or "\ufe70" <= character <= "\ufefc"
         else character
         for character in text
     )
+
+
+def _glyph_text(text: str) -> str:
+    """Return a glyph's letters in the order in which a page shows them."""
+    return text[::-1] if len(text) > 1 and "\u0590" <= text[0] <= "\u08ff" else text

@@ -41,6 +41,10 @@ _LONE_LABEL = re.compile(
 )
 _HYPHEN_END = re.compile(r"[^\W\d_]{2,}[-\u00ad\u2010]\Z")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_LEFT_TO_RIGHT = re.compile(
+    "[0-9A-Za-z\u00c0-\u024f](?:[^\u0590-\u08ff\n]*[0-9A-Za-z\u00c0-\u024f])?"
+)
+_MIRRORED = str.maketrans("()[]{}<>", ")(][}{><")
 _TERMINAL = ".!?:;…»”\"'"
 
 
@@ -174,11 +178,9 @@ def _pieces(row: list[Fragment]) -> Iterator[Line]:
 
 def _line(piece: list[Fragment]) -> Line:
     joined = "".join(one.text for one in piece)
+    text = _join(piece)
     if len(_RIGHT_TO_LEFT.findall(joined)) * 2 > len(joined.strip()):
-        piece = sorted(piece, key=lambda one: one.order)
-        text = _join_right_to_left(piece)
-    else:
-        text = _join(piece)
+        text = _logical(text)
     weight = sum(len(one.text) for one in piece) or 1
     sizes = Counter[float]()
     for one in piece:
@@ -226,16 +228,14 @@ def _even_advance(piece: list[Fragment]) -> float:
     return middle if even > 0.6 * len(steps) else 0.0
 
 
-def _join_right_to_left(piece: list[Fragment]) -> str:
-    """Join in the order of drawing, which is the order of reading."""
-    text, before = "", piece[0]
-    for one in piece:
-        gap = max(before.start - one.end, one.start - before.end)
-        if text and gap > _WORD_GAP * one.size and not text.endswith(" "):
-            text += " "
-        text += one.text
-        before = one
-    return _tidy(text)
+def _logical(text: str) -> str:
+    """Return a line that is drawn from right to left in the order of reading.
+
+    Glyphs stand from left to right on the page, so the line is turned around; words
+    and numbers of other scripts inside it keep their order.
+    """
+    turned = text[::-1].translate(_MIRRORED)
+    return _LEFT_TO_RIGHT.sub(lambda run: run[0][::-1], turned)
 
 
 def _tidy(text: str) -> str:
@@ -287,7 +287,7 @@ def _runs(
         kept = _intersect(_intersect(inner, common, narrow), gaps, narrow)
         breaks = bool(run) and (
             bool(common) != bool(free)
-            or (bool(own) and not _intersect(own, common, narrow))
+            or (bool(own) and not _survives(own, common, narrow, has_gutter=bool(inner)))
             or (bool(inner) and not kept)
         )
         if breaks:
@@ -297,6 +297,25 @@ def _runs(
         free = common
         inner = kept or _intersect(own, common, narrow)
     yield run, free
+
+
+def _survives(
+    own: list[tuple[float, float]],
+    common: list[tuple[float, float]],
+    narrow: float,
+    *,
+    has_gutter: bool,
+) -> bool:
+    """Tell whether a row's gaps fit those of the rows before it.
+
+    Where these have no gutter yet, most of the row's own must stay free: a centred
+    title leaves some room at its sides that is no gutter.
+    """
+    left = _intersect(own, common, narrow)
+    if has_gutter or not left:
+        return bool(left)
+    widest = max(end - start for start, end in own)
+    return max(end - start for start, end in left) > widest / 2
 
 
 def _between(row: list[Line]) -> list[tuple[float, float]]:

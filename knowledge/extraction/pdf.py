@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pypdf import PageObject, PasswordType, PdfReader
-from pypdf.generic import ArrayObject, Destination, DictionaryObject
+from pypdf.generic import ArrayObject, Destination, DictionaryObject, StreamObject
 
 from knowledge.extraction.blocks import (
     BlockKind,
@@ -53,11 +53,16 @@ EMPTY = "The PDF is empty: it has no pages with text. Please check the file."
 _MARGIN = 0.12
 _MARGIN_LINES = 3
 _REPEATED_ON = 3
+_APART = 1.6
 _HEADING_SIZE = 1.15
 _LONGEST_HEADING = 200
 _LONGEST_BOLD_HEADING = 100
 _MOST_OUTLINE = 5_000
 _MOST_FIELDS = 20_000
+# Bits of an annotation's and of a form field's flags.
+_HIDDEN = 1 << 1
+_PASSWORD = 1 << 13
+_PUSH_BUTTON = 1 << 16
 _FILE_NAME = re.compile(r"\.\w{2,4}\Z|\Auntitled|\Amicrosoft word", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _SCANNERS = ("tesseract", "ocr", "abbyy", "paper capture", "scan", "readiris")
@@ -146,8 +151,9 @@ def _read(reader: PdfReader, index: int) -> _PageText:
         text.width, text.height = float(page.mediabox.width), float(page.mediabox.height)
         content = read_page(page)
         text.images = content.images
-        fragments = [*content.fragments, *_annotations(page, len(content.fragments))]
+        fragments = [*content.fragments, *_form_values(page, len(content.fragments))]
         text.lines = read_lines(fragments)
+        text.plain = list(_comments(page))
     except Exception:  # noqa: BLE001 a broken page raises anything
         text.failed = True
     return text
@@ -247,10 +253,11 @@ class _Assembly:
 
     def _page_paragraphs(self, page: _PageText) -> list[Paragraph]:
         kept: list[Line] = []
+        marginal = {id(line) for line in _marginal(page)}
         for line in page.lines:
             key = _furniture_key(line.text)
             first = self._furniture.get(key)
-            in_margin = first is not None and _in_margin(line, page)
+            in_margin = first is not None and id(line) in marginal
             lettered = sum(1 for c in key if c.isalpha()) > 2 and "page" not in key
             if in_margin and not (first == page.number and lettered):
                 self._dropped.append(line.text)
@@ -390,19 +397,35 @@ def _repeated_lines(pages: Sequence[_PageText]) -> dict[str, int]:
     """Return the header and footer lines of three or more pages, and the first page."""
     seen: dict[str, list[int]] = {}
     for page in pages:
-        marginal = [line for line in page.lines if _in_margin(line, page)]
-        for key in {_furniture_key(line.text) for line in marginal}:
+        for key in {_furniture_key(line.text) for line in _marginal(page)}:
             seen.setdefault(key, []).append(page.number)
     return {key: at[0] for key, at in seen.items() if len(at) >= _REPEATED_ON}
 
 
-def _in_margin(line: Line, page: _PageText) -> bool:
-    """Tell whether a line is among the outermost lines of a page's edge."""
-    _, bottom, _, top = line.box
-    sideways = line.turn % 2 == 1
-    low, high = (line.box[0], line.box[2]) if sideways else (bottom, top)
+def _marginal(page: _PageText) -> list[Line]:
+    """Return the lines at a page's upper and lower edge that stand apart from it."""
+    sideways = sum(1 if line.turn % 2 else -1 for line in page.lines) > 0
     extent = page.width if sideways else page.height
-    return high > (1 - _MARGIN) * extent or low < _MARGIN * extent
+    axis = 0 if sideways else 1
+    by_place = sorted(page.lines, key=lambda line: line.box[axis])
+    found: list[Line] = []
+    for lines, direction in ((by_place, 1), (by_place[::-1], -1)):
+        edge = [line for line in lines if _is_near_edge(line, axis, extent, direction)]
+        for count in range(1, min(len(edge), _MARGIN_LINES) + 1):
+            inner = lines[count] if count < len(lines) else None
+            if inner is None or _is_apart(lines[count - 1], inner, axis):
+                found.extend(lines[:count])
+    return found
+
+
+def _is_near_edge(line: Line, axis: int, extent: float, direction: int) -> bool:
+    low, high = line.box[axis], line.box[axis + 2]
+    return low < _MARGIN * extent if direction > 0 else high > (1 - _MARGIN) * extent
+
+
+def _is_apart(outer: Line, inner: Line, axis: int) -> bool:
+    gap = abs(outer.box[axis] - inner.box[axis])
+    return gap > _APART * max(outer.size, inner.size)
 
 
 def _furniture_key(text: str) -> str:
@@ -418,20 +441,34 @@ def _body_size(pages: Sequence[Sequence[Paragraph]]) -> float:
     return sizes.most_common(1)[0][0] if sizes else 0.0
 
 
-def _annotations(page: PageObject, order: int) -> Iterator[Fragment]:
-    """Yield the values of form fields and the comments that show on the page."""
+def _annotations(page: PageObject) -> Iterator[DictionaryObject]:
+    """Yield the annotations of a page that are not hidden."""
     annotations = page.get("/Annots")
     annotations = annotations.get_object() if annotations is not None else None
     if not isinstance(annotations, ArrayObject):
         return
     for index, reference in enumerate(annotations):
+        annotation = reference.get_object()
         if index > _MOST_FIELDS:
             return
-        annotation = reference.get_object()
         if not isinstance(annotation, DictionaryObject):
             continue
-        text = _shown_text(annotation)
+        if not int(annotation.get("/F", 0)) & _HIDDEN:
+            yield annotation
+
+
+def _comments(page: PageObject) -> Iterator[str]:
+    """Yield the comments whose text shows on the page."""
+    for annotation in _annotations(page):
+        if annotation.get("/Subtype") == "/FreeText":
+            yield str(annotation.get("/Contents", ""))
+
+
+def _form_values(page: PageObject, order: int) -> Iterator[Fragment]:
+    """Yield the values of form fields, placed where the page shows them."""
+    for annotation in _annotations(page):
         box = annotation.get("/Rect")
+        text = _field_value(annotation)
         if not text or box is None:
             continue
         left, bottom, right, top = (float(value) for value in box.get_object())
@@ -448,29 +485,24 @@ def _annotations(page: PageObject, order: int) -> Iterator[Fragment]:
             )
 
 
-def _shown_text(annotation: DictionaryObject) -> str:
-    """Return the text of a visible comment, or the value of a form field."""
-    if int(annotation.get("/F", 0)) & 2:
-        return ""
-    if annotation.get("/Subtype") == "/FreeText":
-        return str(annotation.get("/Contents", ""))
+def _field_value(annotation: DictionaryObject) -> str:
+    """Return the value of a form field; of a tick box, whether it is ticked."""
     if annotation.get("/Subtype") != "/Widget":
         return ""
     kind, value = _inherited(annotation, "/FT"), _inherited(annotation, "/V")
     flags = _inherited(annotation, "/Ff")
-    password = isinstance(flags, int) and flags & (1 << 13)
+    flags = flags if isinstance(flags, int) else 0
     if kind == "/Btn":
         state = annotation.get("/AS")
-        pushed = isinstance(flags, int) and flags & (1 << 16)
-        if pushed or state is None:
+        if flags & _PUSH_BUTTON or state is None:
             return ""
         return "☐" if state == "/Off" else "☒"
-    if value is None or kind == "/Sig" or password:
+    if value is None or kind == "/Sig" or flags & _PASSWORD:
         return ""
     if isinstance(value, ArrayObject):
         return "\n".join(str(one.get_object()) for one in value)
-    if hasattr(value, "get_data"):
-        return bytes(value.get_data()).decode("utf-8", "replace")
+    if isinstance(value, StreamObject):
+        return value.get_data().decode("utf-8", "replace")
     return str(value)
 
 
