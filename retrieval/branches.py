@@ -1,20 +1,42 @@
 """The three branches: each one query over what the reader may see, and over that only.
 
 Every query here holds the conditions of `Passage.objects.visible_to(reader)`; knowledge
-bases, switch, expiry, layers and metadata are never a step after the ranking.
+bases, switch, expiry, layers and metadata are never a step after the ranking. Nothing
+is weighed by statistics that count a row which the reader may not see.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.search import SearchQuery
 from django.db import connection
-from django.db.models import F, FloatField, Func, QuerySet, Value
+from django.db.models import BigIntegerField, F, Func, QuerySet, TextField, Value
 
+from knowledge.indexes import compared_as, indexed
 from knowledge.models import EmbeddingSpace, Passage
 from knowledge.permissions import Reader
 from retrieval.fusion import Candidate
+from retrieval.sizes import Size, sizes_of
+
+# Of the passages that hold every word, or a code, of a query, so many are put in order.
+MOST_EXACT = 500
+MOST_CODED = 2000
+# In the relaxed pass so many words are looked up, so many passages for each, and so
+# many of those are looked at for all words.
+MOST_WORDS = 32
+MOST_POSTINGS = 1000
+MOST_RELAXED = 300
+# A reach of at most so many passages is looked up by knowledge base and word together;
+# in a larger one the words alone narrow enough.
+KEYED_REACH = 20_000
+# Candidates that an index holds ready: more find the nearest more surely.
+EF_SEARCH = 200
+# An index is used while at most so many of its rows are hidden or filtered out, as a
+# share and by number; beyond, its knowledge base is compared row by row.
+MOST_UNSEEN_SHARE, MOST_UNSEEN = 0.1, 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,17 +44,36 @@ class Reach:
     """The passages that one search may find.
 
     `layer_ids` None is every layer of the reader's knowledge bases; an empty one is
-    none. `metadata` is matched exactly, as strings (S1-ING-04).
+    none. `metadata` is matched exactly, as strings (S1-ING-04). `sizes` holds how many
+    passages each knowledge base has; a hint for choosing the quickest way, no more.
     """
 
     reader: Reader
-    layer_ids: frozenset[int] | None = None
-    metadata: Mapping[str, str] | None = None
+    layer_ids: frozenset[int] | None
+    metadata: Mapping[str, str]
+    sizes: Mapping[int, Size]
+
+    @classmethod
+    def of(
+        cls,
+        reader: Reader,
+        layer_ids: frozenset[int] | None,
+        metadata: Mapping[str, str],
+    ) -> "Reach":
+        """Return a reader's reach within the filters."""
+        is_empty = not reader.searchable or layer_ids == frozenset()
+        sizes = {} if is_empty else sizes_of(reader.searchable)
+        return cls(reader, layer_ids, metadata, sizes)
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing can be found, so that no query over passages may run."""
         return not self.reader.searchable or self.layer_ids == frozenset()
+
+    @property
+    def rows(self) -> int:
+        """About how many passages it holds; the metadata filter is not counted."""
+        return sum(size.live(self.layer_ids) for size in self.sizes.values())
 
     def passages(self) -> QuerySet[Passage]:
         """Return the visible passages within the filters."""
@@ -44,19 +85,201 @@ class Reach:
         return passages
 
 
+@dataclass(frozen=True, slots=True)
+class KeywordRanking:
+    """The keyword branch's ranking; partial where too many hold all words to rank."""
+
+    candidates: list[Candidate]
+    is_partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """A piece of a statement with its parameters, in order."""
+
+    text: str
+    params: tuple[Any, ...]
+
+
+def sql_of(passages: QuerySet[Passage], *fields: str) -> Sql:
+    """Return a queryset as a piece of SQL that selects the given fields."""
+    text, params = passages.order_by().values(*fields).query.sql_with_params()
+    return Sql(text, tuple(params))
+
+
+def rows_of(sql: Sql, *, settings_before: Iterable[str] = ()) -> list[tuple[Any, ...]]:
+    """Run one statement, in the same round trip after settings that hold for it alone.
+
+    PostgreSQL takes several statements that come at once as one transaction, at whose
+    end the settings are as before.
+    """
+    before = "".join(f"SET LOCAL {setting};" for setting in settings_before)
+    with connection.cursor() as cursor:
+        cursor.execute(before + sql.text, sql.params)
+        while cursor.description is None and cursor.nextset():
+            pass
+        return list(cursor.fetchall())
+
+
+# --- Meaning -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningPlan:
+    """How the nearest vectors are found: the knowledge bases by the way they are read.
+
+    `by_index` have an index of their own. Of `by_row` each vector is compared but those
+    of hidden passages; of `by_passage` those of visible passages, found first.
+    """
+
+    by_index: tuple[int, ...] = ()
+    by_row: tuple[int, ...] = ()
+    by_passage: tuple[int, ...] = ()
+
+
+def plan_meaning(reach: Reach, space: EmbeddingSpace) -> MeaningPlan:
+    """Choose how to find the nearest vectors of a reach (D21).
+
+    Filter first and compare exactly, as long as few passages are in reach. Beyond, a
+    knowledge base is read through its index, unless much of it is out of reach: then
+    an index would lose rows.
+    """
+    is_large = reach.rows > settings.STRATA_EXACT_LIMIT
+    if is_large and reach.metadata and is_short(reach):
+        is_large = False
+    usable = indexed(reach.sizes, space) if is_large else set()
+    by_index, by_row, by_passage = [], [], []
+    for pk, size in sorted(reach.sizes.items()):
+        live = size.live(reach.layer_ids)
+        unseen = size.total - live
+        if pk in usable and unseen <= min(MOST_UNSEEN, MOST_UNSEEN_SHARE * size.total):
+            by_index.append(pk)
+        elif reach.metadata or 2 * live < size.total:
+            by_passage.append(pk)
+        else:
+            by_row.append(pk)
+    if reach.layer_ids is not None:
+        by_passage, by_row = sorted([*by_passage, *by_row]), []
+    return MeaningPlan(tuple(by_index), tuple(by_row), tuple(by_passage))
+
+
+def is_short(reach: Reach) -> bool:
+    """Tell whether the filters leave few enough passages to compare each."""
+    limit = settings.STRATA_EXACT_LIMIT
+    return reach.passages().order_by()[: limit + 1].count() <= limit
+
+
 def by_meaning(
     reach: Reach, space: EmbeddingSpace, vector: Sequence[float], *, count: int
 ) -> list[Candidate]:
-    """Return the passages nearest to a unit vector, with their cosine."""
-    visible, params = reach.passages().values("pk").query.sql_with_params()
-    return fetch(
+    """Return the passages nearest to a unit vector, with their cosine, nearest first.
+
+    Ties go by the passage's id. Only ids and vectors are read on the way.
+    """
+    plan = plan_meaning(reach, space)
+    visible = sql_of(reach.passages(), "pk")
+    parts = [
+        nearest_by_index(visible, space, pk, vector, count=count)
+        for pk in plan.by_index
+    ]
+    if plan.by_row:
+        hidden = sql_of(Passage.objects.hidden_from(reach.reader), "pk")
+        parts.append(
+            nearest_by_row(visible, hidden, space, plan.by_row, vector, count=count)
+        )
+    if plan.by_passage:
+        parts.append(
+            nearest_by_passage(visible, space, plan.by_passage, vector, count=count)
+        )
+    if not parts:
+        return []
+    union = Sql(
+        " UNION ALL ".join(f"({part.text})" for part in parts)
+        + " ORDER BY distance, passage_id LIMIT %s",
+        (*(param for part in parts for param in part.params), count),
+    )
+    before = ["max_parallel_workers_per_gather = 0"]
+    if plan.by_index:
+        before += [
+            f"hnsw.ef_search = {max(EF_SEARCH, 2 * count)}",
+            "hnsw.iterative_scan = relaxed_order",
+            "enable_seqscan = off",
+        ]
+    rows = rows_of(union, settings_before=before)
+    return [Candidate(pk, 1 - distance) for pk, distance in rows]
+
+
+def nearest_by_index(
+    visible: Sql, space: EmbeddingSpace, pk: int, vector: Sequence[float], *, count: int
+) -> Sql:
+    """Return the query of one knowledge base through its own index."""
+    kind = compared_as(space.dimension)
+    # The numbers stand in the text: the planner must see that the index covers them.
+    return Sql(
         f"""
-        SELECT v.passage_id, 1 - (v.embedding <=> %s::vector) AS cosine
-        FROM knowledge_passagevector v JOIN ({visible}) visible ON visible.id = v.passage_id
-        WHERE v.space_id = %s
-        ORDER BY v.embedding <=> %s::vector LIMIT %s
+        SELECT v.passage_id, v.embedding::{kind} <=> %s::{kind} AS distance
+        FROM knowledge_passagevector v
+        JOIN ({visible.text}) visible ON visible.pk = v.passage_id
+        WHERE v.knowledge_base_id = {int(pk)} AND v.space_id = {int(space.pk)}
+        ORDER BY distance LIMIT %s
         """,
-        [literal(vector), *params, space.pk, literal(vector), count],
+        (literal(vector), *visible.params, count),
+    )
+
+
+def nearest_by_row(
+    visible: Sql,
+    hidden: Sql,
+    space: EmbeddingSpace,
+    pks: Sequence[int],
+    vector: Sequence[float],
+    *,
+    count: int,
+) -> Sql:
+    """Return the query that compares each vector of some knowledge bases.
+
+    The hidden passages are left out by their ids before the order is made; the best are
+    then held against the visible ones themselves.
+    """
+    return Sql(
+        f"""
+        SELECT passage_id, distance FROM (
+            SELECT v.passage_id, v.embedding <=> %s::vector AS distance
+            FROM knowledge_passagevector v
+            WHERE v.knowledge_base_id = ANY(%s::bigint[]) AND v.space_id = %s
+              AND v.passage_id NOT IN ({hidden.text})
+            ORDER BY distance LIMIT %s
+        ) nearest WHERE passage_id IN ({visible.text})
+        """,
+        (
+            literal(vector),
+            list(pks),
+            space.pk,
+            *hidden.params,
+            count,
+            *visible.params,
+        ),
+    )
+
+
+def nearest_by_passage(
+    visible: Sql,
+    space: EmbeddingSpace,
+    pks: Sequence[int],
+    vector: Sequence[float],
+    *,
+    count: int,
+) -> Sql:
+    """Return the query that finds the visible passages first, then compares each."""
+    return Sql(
+        f"""
+        SELECT v.passage_id, v.embedding <=> %s::vector AS distance
+        FROM knowledge_passagevector v
+        WHERE v.passage_id IN ({visible.text})
+          AND v.knowledge_base_id = ANY(%s::bigint[]) AND v.space_id = %s
+        ORDER BY distance LIMIT %s
+        """,
+        (literal(vector), *visible.params, list(pks), space.pk, count),
     )
 
 
@@ -65,61 +288,169 @@ def literal(vector: Sequence[float]) -> str:
     return "[" + ",".join(map(repr, vector)) + "]"
 
 
-def fetch(sql: str, params: Sequence[Any]) -> list[Candidate]:
-    """Run one branch's query, which gives passage id and score."""
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        return [Candidate(row[0], float(row[1])) for row in cursor.fetchall()]
+def cosines(
+    space: EmbeddingSpace, passage_ids: Collection[int], vector: Sequence[float]
+) -> dict[int, float]:
+    """Return the cosine of passages that are already found; absent without a vector."""
+    rows = rows_of(
+        Sql(
+            "SELECT passage_id, 1 - (embedding <=> %s::vector) "
+            "FROM knowledge_passagevector WHERE space_id = %s AND passage_id = ANY(%s)",
+            (literal(vector), space.pk, list(passage_ids)),
+        )
+    )
+    return dict(rows)
 
 
-def by_keywords(
-    reach: Reach, words: Sequence[str], *, count: int
-) -> list[Candidate]:
+# --- Keywords ------------------------------------------------------------------
+
+# A frequent word tempts the planner to read passages in turn until enough hold it, and
+# each would have to be unpacked for that.
+INDEX_ONLY = ("enable_seqscan = off", "max_parallel_workers_per_gather = 0")
+
+
+def by_keywords(reach: Reach, words: Sequence[str], *, count: int) -> KeywordRanking:
     """Return the passages that hold every word; where none does, those that hold some.
 
     The latter are marked `relaxed` (R15). `words` are those of
     `knowledge.terms.content_words`.
     """
     if not words:
-        return []
-    for operator, relaxed in ((" & ", False), (" | ", True)):
-        query = SearchQuery(
-            operator.join(f"'{word}'" for word in words),
-            search_type="raw",
-            config="simple",
-        )
-        rank = Func(
-            F("search_vector"), query, Value(1),
-            function="ts_rank_cd", output_field=FloatField(),
-        )
-        rows = (
-            reach.passages()
-            .filter(search_vector=query)
-            .annotate(rank=rank)
-            .order_by("-rank", "pk")
-            .values_list("pk", "rank")[:count]
-        )
-        found = [Candidate(pk, rank, relaxed=relaxed) for pk, rank in rows]
-        if found:
-            return found
-    return []
+        return KeywordRanking([])
+    rows = rows_of(exact_query(reach, words, count), settings_before=INDEX_ONLY)
+    if rows:
+        found = [Candidate(pk, score) for pk, score, _matches in rows]
+        return KeywordRanking(found, is_partial=rows[0][2] >= MOST_EXACT)
+    if len(words) == 1:
+        return KeywordRanking([])
+    # Of very many words the long ones tell most.
+    telling = sorted(words, key=len, reverse=True)[:MOST_WORDS]
+    rows = rows_of(relaxed_query(reach, telling, count), settings_before=INDEX_ONLY)
+    return KeywordRanking(
+        [Candidate(pk, share, relaxed=True, share=share) for pk, share in rows]
+    )
 
 
-def by_codes(reach: Reach, codes: Collection[str], *, count: int) -> list[Candidate]:
-    """Return the passages that hold the query's codes, those with most of them first."""
+def holding(reach: Reach, words: Value | Func) -> QuerySet[Passage]:
+    """Return the passages within reach that hold every one of some words."""
+    passages = reach.passages().filter(
+        search_vector=SearchQuery(words, config="simple", search_type="plain")
+    )
+    if reach.rows > KEYED_REACH:
+        return passages
+    key = Func(
+        F("knowledge_base"),
+        template="ARRAY[%(expressions)s]",
+        output_field=ArrayField(BigIntegerField()),
+    )
+    return passages.alias(key=key).filter(key__overlap=sorted(reach.reader.searchable))
+
+
+def exact_query(reach: Reach, words: Sequence[str], count: int) -> Sql:
+    """Return the query for the passages that hold every word, closest together first.
+
+    Its rows are id, score and how many passages were put in order.
+    """
+    text = " ".join(words)
+    matches = sql_of(holding(reach, Value(text)), "pk", "search_vector")
+    return Sql(
+        f"""
+        SELECT id, ts_rank_cd(search_vector, plainto_tsquery('simple', %s), 1)::float8
+               AS score, count(*) OVER ()
+        FROM ({matches.text} LIMIT {MOST_EXACT}) matches (id, search_vector)
+        ORDER BY score DESC, id LIMIT %s
+        """,
+        (text, *matches.params, count),
+    )
+
+
+def relaxed_query(reach: Reach, words: Sequence[str], count: int) -> Sql:
+    """Return the query for the passages that hold some words, with their share of them.
+
+    A word weighs by its rarity among the visible passages, as in BM25, and a word that
+    none of them holds weighs most. The share is the weight of the words that a passage
+    holds by that of all: a hit for one common word of many counts as little as it says.
+
+    A word that very many passages hold is looked up only in the passages that rarer
+    ones led to, and its rarity is estimated there.
+    """
+    word = Func(template="word.text", output_field=TextField())
+    matches = sql_of(holding(reach, word), "pk")
+    return Sql(
+        f"""
+        WITH word AS MATERIALIZED (
+            SELECT number, text
+            FROM unnest(%s::text[]) WITH ORDINALITY AS given (text, number)
+        ), posting AS MATERIALIZED (
+            SELECT word.number, found.id
+            FROM word CROSS JOIN LATERAL ({matches.text} LIMIT {MOST_POSTINGS})
+                 found (id)
+        ), counted AS MATERIALIZED (
+            SELECT word.number, word.text, count(posting.id) AS holders,
+                   count(posting.id) >= {MOST_POSTINGS} AS is_common
+            FROM word LEFT JOIN posting USING (number)
+            GROUP BY word.number, word.text
+        ), reach AS MATERIALIZED (
+            SELECT greatest({int(reach.rows)}, max(holders)) AS passages FROM counted
+        ), candidate AS MATERIALIZED (
+            SELECT posting.id
+            FROM posting JOIN counted USING (number) CROSS JOIN reach
+            GROUP BY posting.id
+            ORDER BY sum(ln(1 + (passages - holders + 0.5) / (holders + 0.5))
+                         * CASE WHEN is_common THEN 0.01 ELSE 1 END) DESC, posting.id
+            LIMIT {MOST_RELAXED}
+        ), unpacked AS MATERIALIZED (
+            SELECT p.id, strip(p.search_vector) AS terms
+            FROM candidate JOIN knowledge_passage p USING (id)
+            WHERE EXISTS (SELECT FROM counted WHERE is_common)
+        ), held AS MATERIALIZED (
+            SELECT id, number
+            FROM posting JOIN counted USING (number) JOIN candidate USING (id)
+            WHERE NOT is_common
+            UNION ALL
+            SELECT id, number
+            FROM unpacked CROSS JOIN counted
+            WHERE is_common AND terms @@ plainto_tsquery('simple', text)
+        ), rarity AS MATERIALIZED (
+            SELECT number, ln(1 + (passages - holders + 0.5) / (holders + 0.5)) AS weight
+            FROM (
+                SELECT number, CASE
+                    WHEN is_common THEN least(passages, greatest(holders, passages
+                        * (SELECT count(*) FROM held WHERE held.number = counted.number)
+                        / greatest((SELECT count(*) FROM candidate), 1)))
+                    ELSE holders END::float8 AS holders, passages
+                FROM counted CROSS JOIN reach
+            ) estimated
+        )
+        SELECT id, sum(weight) / (SELECT sum(weight) FROM rarity) AS share
+        FROM held JOIN rarity USING (number)
+        GROUP BY id ORDER BY share DESC, id LIMIT %s
+        """,
+        (list(words), *matches.params, count),
+    )
+
+
+# --- Codes ---------------------------------------------------------------------
+
+
+def by_codes(reach: Reach, codes: Sequence[str], *, count: int) -> list[Candidate]:
+    """Return the passages that hold the query's codes, those with most of them first.
+
+    `codes` are those of `knowledge.codes.code_keys`; without one the branch is silent.
+    Among equals, passages that name few other codes come first.
+    """
     if not codes:
         return []
-    return []
-
-
-def cosines(
-    space: EmbeddingSpace, passage_ids: Collection[int], vector: Sequence[float]
-) -> dict[int, float]:
-    """Return the cosine of passages that are already found; absent without a vector."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT passage_id, 1 - (embedding <=> %s::vector) "
-            "FROM knowledge_passagevector WHERE space_id = %s AND passage_id = ANY(%s)",
-            [literal(vector), space.pk, list(passage_ids)],
+    matches = sql_of(reach.passages().filter(codes__overlap=list(codes)), "pk", "codes")
+    rows = rows_of(
+        Sql(
+            f"""
+            SELECT id, (SELECT count(*) FROM unnest(codes) code
+                        WHERE code = ANY(%s::text[])) AS matched
+            FROM ({matches.text} LIMIT {MOST_CODED}) matches (id, codes)
+            ORDER BY matched DESC, cardinality(codes), id LIMIT %s
+            """,
+            (list(codes), *matches.params, count),
         )
-        return {row[0]: float(row[1]) for row in cursor.fetchall()}
+    )
+    return [Candidate(pk, matched) for pk, matched in rows]

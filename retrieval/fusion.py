@@ -11,31 +11,36 @@ from retrieval.results import Branch, BranchRank
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One row of a branch's ranking: a passage and the branch's raw score of it."""
+    """One row of a branch's ranking: a passage and the branch's raw score of it.
+
+    `share` (0 to 1) says how much of the query a relaxed keyword hit holds.
+    """
 
     passage_id: int
     score: float
     relaxed: bool = False
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """How much a place in each branch's ranking is worth.
 
-    `relaxed` stands in for `keywords` where a hit does not hold every word of the
-    query (R15). `k` damps the difference between neighbouring ranks.
+    `relaxed`, times the share of the query that the hit holds, stands in for `keywords`
+    where a hit does not hold every word (R15). `k` damps the difference between
+    neighbouring ranks.
     """
 
     meaning: float = 0.7
     keywords: float = 0.3
     codes: float = 1.0
-    relaxed: float = 0.1
+    relaxed: float = 0.3
     k: int = 60
 
-    def of(self, branch: Branch, *, relaxed: bool) -> float:
+    def of(self, branch: Branch, row: Candidate) -> float:
         """Return the weight of one row of a branch's ranking."""
         if branch is Branch.KEYWORDS:
-            return self.relaxed if relaxed else self.keywords
+            return self.relaxed * row.share if row.relaxed else self.keywords
         return self.meaning if branch is Branch.MEANING else self.codes
 
 
@@ -59,46 +64,45 @@ def fuse(
 
     Score = sum of weight / (k + rank) over the branches that found the passage; no
     score is too low (R2). Rows without a finite score are passed over, and a passage
-    counts at its first place in a ranking. Equal scores go by the ranks in meaning,
-    keywords and codes, then by id, so that the order is always the same.
+    counts at its first place in a ranking. Rows of equal score share a rank. Equal sums
+    go by the ranks in meaning, keywords and codes, then by id, so that the order is
+    always the same.
 
     The best `keyword_slots` passages of the keyword branch that hold every word keep a
     place in the result, its last ones if they earned no better (S1-HYB-03).
     """
     found: dict[int, dict[Branch, BranchRank]] = {}
+    scores: dict[int, float] = {}
     for branch in Branch:
-        for row in ranked(rankings.get(branch, ())):
-            passage_id, rank = row
-            found.setdefault(passage_id, {})[branch] = rank
+        for row, rank in ranked(rankings.get(branch, ())):
+            pk = row.passage_id
+            found.setdefault(pk, {})[branch] = BranchRank(
+                rank, row.score, relaxed=row.relaxed
+            )
+            earned = weights.of(branch, row) / (weights.k + rank)
+            scores[pk] = scores.get(pk, 0.0) + earned
     fused = sorted(
-        (
-            Fused(passage_id, score(branches, weights), branches)
-            for passage_id, branches in found.items()
-        ),
-        key=order,
+        (Fused(pk, scores[pk], branches) for pk, branches in found.items()), key=order
     )
     kept = reserved(fused, min(keyword_slots, count))
-    first = [row for row in fused[:count] if row.passage_id not in kept]
-    chosen = {row.passage_id for row in first[: count - len(kept)]} | kept
+    first = [row.passage_id for row in fused if row.passage_id not in kept]
+    chosen = kept.union(first[: count - len(kept)])
     return [row for row in fused if row.passage_id in chosen]
 
 
-def ranked(ranking: Sequence[Candidate]) -> list[tuple[int, BranchRank]]:
-    """Return (passage id, rank) of a ranking's usable rows, each passage once."""
-    ranks: dict[int, BranchRank] = {}
+def ranked(ranking: Sequence[Candidate]) -> list[tuple[Candidate, int]]:
+    """Return a ranking's usable rows with their ranks, each passage once."""
+    rows: dict[int, tuple[Candidate, int]] = {}
+    last: Candidate | None = None
+    rank = 0
     for row in ranking:
-        if math.isfinite(row.score) and row.passage_id not in ranks:
-            rank = BranchRank(len(ranks) + 1, row.score, relaxed=row.relaxed)
-            ranks[row.passage_id] = rank
-    return list(ranks.items())
-
-
-def score(branches: Mapping[Branch, BranchRank], weights: Weights) -> float:
-    """Return the sum of weight / (k + rank)."""
-    return sum(
-        weights.of(branch, relaxed=rank.relaxed) / (weights.k + rank.rank)
-        for branch, rank in branches.items()
-    )
+        if not math.isfinite(row.score) or row.passage_id in rows:
+            continue
+        if last is None or row.score != last.score:
+            rank = len(rows) + 1
+        rows[row.passage_id] = (row, rank)
+        last = row
+    return list(rows.values())
 
 
 def order(row: Fused) -> tuple[float, ...]:

@@ -112,7 +112,7 @@ def search(
         space = active_space() if vectors_stored() else None
         given = checked_vector(query_vector, query_model, space)
         layer_ids, ignored = resolve_layers(reader, layers)
-        reach = Reach(reader, layer_ids, metadata)
+        reach = Reach.of(reader, layer_ids, metadata)
         hits: tuple[Hit, ...] = ()
         vector: QueryVector | None = None
         if not reach.is_empty:
@@ -264,7 +264,7 @@ def run_branches(
             Branch.KEYWORDS: run(
                 Branch.KEYWORDS,
                 journal,
-                lambda: by_keywords(reach, content_words(text, ()), count=count),
+                lambda: keywords(reach, text, count, journal),
             ),
             Branch.CODES: run(
                 Branch.CODES,
@@ -281,6 +281,18 @@ def run_branches(
             lambda: by_meaning(reach, found.space, found.vector, count=count),
         )
     return rankings, vector
+
+
+def keywords(
+    reach: Reach, text: str, count: int, journal: Journal
+) -> list[Candidate]:
+    """Return the keyword branch's ranking; says when it could not rank all matches."""
+    ranking = by_keywords(reach, content_words(text, ()), count=count)
+    if ranking.is_partial:
+        journal.notices.append(
+            _("Very many passages hold all words; add a word to find the right ones.")
+        )
+    return ranking.candidates
 
 
 def run(
