@@ -139,6 +139,8 @@ def model_and_space(
         return None, None, None
     model = gateway()
     info = model.describe()
+    # The description may be an old one; this is answered now or not at all.
+    model.count_tokens(["?"])
     space = space_for(info)
     if run.source.state_reason:
         # It waited, and waits no longer.
