@@ -87,6 +87,7 @@ class ScopedAdmin(ModelAdmin[Row]):
     """A model's pages, for the knowledge bases that the person administers."""
 
     show_full_result_count = False
+    view_on_site = False
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Row]:
         """Return the rows in scope: lists, searches, autocompletes and changes."""
