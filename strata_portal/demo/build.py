@@ -41,14 +41,15 @@ STYLES = {
 CODE = re.compile(r"\w+-\d[\w/]*")
 LIST_TAGS = {PartKind.BULLET: "ul", PartKind.STEP: "ol"}
 CSS = """
-body { font: 9.5pt/1.45 "DejaVu Sans"; font-variant-ligatures: none; hyphens: none; }
+body { font: 13px/1.45 "DejaVu Sans"; font-variant-ligatures: none;
+       font-kerning: none; hyphens: none; }
 .whole { white-space: nowrap; }
-h1 { font-size: 17pt; line-height: 1.2; margin: 0 0 12pt; }
-h2 { font-size: 12pt; margin: 16pt 0 6pt; break-after: avoid; }
-h3 { font-size: 10pt; margin: 12pt 0 4pt; break-after: avoid; }
+h1 { font-size: 22px; line-height: 1.2; margin: 0 0 12pt; }
+h2 { font-size: 16px; margin: 16pt 0 6pt; break-after: avoid; }
+h3 { font-size: 14px; margin: 12pt 0 4pt; break-after: avoid; }
 p { margin: 0 0 6pt; orphans: 3; widows: 3; }
 li { margin: 0 0 4pt; }
-table { border-collapse: collapse; width: 100%; margin: 6pt 0 10pt; font-size: 8.5pt; }
+table { border-collapse: collapse; width: 100%; margin: 6pt 0 10pt; font-size: 11px; }
 th, td { border: 0.5pt solid #888; padding: 3pt 5pt; text-align: left;
          vertical-align: top; }
 tr { break-inside: avoid; }
