@@ -27,7 +27,11 @@ class PortalAdminSite(admin.AdminSite):
 
     def get_urls(self) -> list[URLResolver | URLPattern]:
         """Leave out `r/`, which tells of rows that the person does not administer."""
-        return [url for url in super().get_urls() if url.name != "view_on_site"]  # type: ignore[union-attr]
+        return [
+            url
+            for url in super().get_urls()
+            if getattr(url, "name", None) != "view_on_site"
+        ]
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
