@@ -22,7 +22,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn
@@ -99,6 +99,10 @@ class RemoteGateway:
         self._http = _Http(self._url, key)
         self._breaker = _Breaker()
         self._described: Described | None = None
+
+    def close(self) -> None:
+        """Close the kept connections; a later call opens new ones."""
+        self._http.close()
 
     def describe(self) -> ModelInfo:
         """Say which model answers; asked once, and again after a mismatch."""
@@ -438,8 +442,8 @@ class _Http:
     """An HTTP client with a deadline over everything, for callers in any thread.
 
     The timeouts of httpx hold for each read, so a server that sends a byte a second
-    would never run into one. Requests therefore run in an event loop of their own
-    thread, where a deadline cancels whatever is going on.
+    would never run into one. Requests therefore run in an event loop in a thread of
+    its own, where a deadline cancels whatever is going on.
     """
 
     def __init__(self, url: str, key: str | None) -> None:
@@ -449,8 +453,7 @@ class _Http:
             self._headers["Authorization"] = f"Bearer {key}"
         self._lock = threading.Lock()
         self._process = 0
-        self._loop: asyncio.AbstractEventLoop
-        self._client: httpx.AsyncClient
+        self._client: httpx.AsyncClient | None = None
 
     def call(
         self,
@@ -465,7 +468,7 @@ class _Http:
             ModelUnavailableError: there was no whole answer before the deadline.
         """
         content = None if body is None else json.dumps(body).encode("ascii")
-        future = self._submit(self._request(method, path, content, deadline))
+        future = self._submit(method, path, content, deadline)
         try:
             # The loop keeps the deadline; this one is for a loop that is starved.
             return future.result(deadline.left() + 0.2)
@@ -478,13 +481,19 @@ class _Http:
                 f"The model server at {self._url} {what}."
             ) from error
 
-    def _submit(
-        self, request: Coroutine[Any, Any, tuple[int, bytes]]
-    ) -> "Future[tuple[int, bytes]]":
+    def close(self) -> None:
+        """Close the kept connections; a later call opens new ones."""
         with self._lock:
-            # A forked child has the parent's objects but not its threads.
-            if self._process != os.getpid():
-                self._loop = asyncio.new_event_loop()
+            client, self._client = self._client, None
+        if client is not None and self._process == os.getpid():
+            asyncio.run_coroutine_threadsafe(client.aclose(), _event_loop()).result(5)
+
+    def _submit(
+        self, method: str, path: str, content: bytes | None, deadline: "_Deadline"
+    ) -> "Future[tuple[int, bytes]]":
+        loop = _event_loop()
+        with self._lock:
+            if self._client is None or self._process != os.getpid():
                 self._client = httpx.AsyncClient(
                     base_url=self._url,
                     headers=self._headers,
@@ -494,38 +503,59 @@ class _Http:
                     trust_env=not _is_loopback(self._url),
                     limits=httpx.Limits(max_keepalive_connections=4),
                 )
-                threading.Thread(
-                    target=self._loop.run_forever, name="model-http", daemon=True
-                ).start()
                 self._process = os.getpid()
-            return asyncio.run_coroutine_threadsafe(request, self._loop)
+            request = self._request(self._client, method, path, content, deadline)
+        return asyncio.run_coroutine_threadsafe(request, loop)
 
     async def _request(
-        self, method: str, path: str, content: bytes | None, deadline: _Deadline
+        self,
+        client: httpx.AsyncClient,
+        method: str,
+        path: str,
+        content: bytes | None,
+        deadline: "_Deadline",
     ) -> tuple[int, bytes]:
         async with asyncio.timeout(deadline.left()):
             try:
-                return await self._exchange(method, path, content)
+                return await _exchange(client, method, path, content)
             except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
                 # A kept connection that the server closed meanwhile; embedding twice
                 # does no harm.
-                return await self._exchange(method, path, content)
+                return await _exchange(client, method, path, content)
 
-    async def _exchange(
-        self, method: str, path: str, content: bytes | None
-    ) -> tuple[int, bytes]:
-        headers = {} if content is None else {"Content-Type": "application/json"}
-        async with self._client.stream(
-            method, path, content=content, headers=headers
-        ) as response:
-            parts: list[bytes] = []
-            size = 0
-            async for part in response.aiter_raw():
-                size += len(part)
-                if size > MAX_ANSWER_BYTES:
-                    raise httpx.DecodingError("the answer is far too long")
-                parts.append(part)
-            return response.status_code, b"".join(parts)
+
+async def _exchange(
+    client: httpx.AsyncClient, method: str, path: str, content: bytes | None
+) -> tuple[int, bytes]:
+    headers = {} if content is None else {"Content-Type": "application/json"}
+    async with client.stream(
+        method, path, content=content, headers=headers
+    ) as response:
+        parts: list[bytes] = []
+        size = 0
+        async for part in response.aiter_raw():
+            size += len(part)
+            if size > MAX_ANSWER_BYTES:
+                raise httpx.DecodingError("the answer is far too long")
+            parts.append(part)
+        return response.status_code, b"".join(parts)
+
+
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+_loops_lock = threading.Lock()
+
+
+def _event_loop() -> asyncio.AbstractEventLoop:
+    """Return this process's loop. A forked child has no thread of its parent's."""
+    with _loops_lock:
+        loop = _loops.get(os.getpid())
+        if loop is None:
+            loop = asyncio.new_event_loop()
+            threading.Thread(
+                target=loop.run_forever, name="model-http", daemon=True
+            ).start()
+            _loops[os.getpid()] = loop
+        return loop
 
 
 def _is_loopback(url: str) -> bool:
