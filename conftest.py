@@ -4,5 +4,6 @@ pytest_plugins = [
     "pytester",
     "tests.browser_guard",
     "tests.embedded_database",
+    "tests.model_server",
     "tests.requirement_hook",
 ]
