@@ -47,7 +47,14 @@ def main() -> int:
             for entry in entries
         }
         judged = subprocess.run(
-            [sys.executable, str(check), str(manifest), folder, "--kind", ",".join(KINDS)],
+            [
+                sys.executable,
+                str(check),
+                str(manifest),
+                folder,
+                "--kind",
+                ",".join(KINDS),
+            ],
             capture_output=True,
             text=True,
             check=False,

@@ -313,9 +313,9 @@ def _units(
     for index, start, end, kind in _regions(text, blocks):
         table = tables[index] if index >= 0 else -1
         begins_block = True
-        for first, last in _sentences(text, start, end, kind, largest):
-            body = text[first:last]
-            first = last - len(body.lstrip())
+        for begun, ended in _sentences(text, start, end, kind, largest):
+            body = text[begun:ended]
+            first = ended - len(body.lstrip())
             last = first + len(body.strip())
             if first >= last:
                 continue
@@ -524,9 +524,7 @@ def _lead(measures: _Measures, index: int) -> int:
     return first
 
 
-def _cheapest_way(
-    measures: _Measures, levels: Sequence[int]
-) -> list[tuple[int, int]]:
+def _cheapest_way(measures: _Measures, levels: Sequence[int]) -> list[tuple[int, int]]:
     """Return the chunks as (first, last) unit ranges that cost least in all."""
     count = len(measures.units)
     shared = _sharing_prices(measures, levels)
@@ -648,7 +646,5 @@ def _halve(text: str, chunk: Chunk) -> list[Chunk]:
             end=chunk.start + len(text[chunk.start : cut].rstrip()),
             cut_end=inside,
         ),
-        replace(
-            chunk, start=cut + len(rest) - len(rest.lstrip()), cut_start=inside
-        ),
+        replace(chunk, start=cut + len(rest) - len(rest.lstrip()), cut_start=inside),
     ]

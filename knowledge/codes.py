@@ -38,7 +38,7 @@ _SEPARATORS = re.compile(r"[-/ ]+|\.(?!\d)|(?<!\d)\.")
 
 def find_codes(text: str) -> list[str]:
     """Return the codes of a text as written (in NFC), in order, repeats included."""
-    return [code for code in _codes(_readable(text))]
+    return list(_codes(_readable(text)))
 
 
 def normalise_code(code: str) -> str:

@@ -55,7 +55,9 @@ def parse_front_matter(text: str) -> FrontMatter:
         return FrontMatter()
     closing = _CLOSING.search(text, opening.end(), opening.end() + MAX_FRONT_MATTER)
     if closing is None:
-        if _CLOSING.search(text, opening.end()) and _looks_like_yaml(text, opening.end()):
+        if _CLOSING.search(text, opening.end()) and _looks_like_yaml(
+            text, opening.end()
+        ):
             message = f"it is longer than {MAX_FRONT_MATTER:,} characters"
             raise FrontMatterError(message)
         return FrontMatter()

@@ -10,42 +10,41 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Flag, auto
 
 from knowledge.terms import FUNCTION_WORDS
 
 # Never the last word of a sentence: a name or a number follows.
-_LEADS = frozenset(
-    """
-    adm al approx capt cf col cpt dept dr ed eds eq gen gov hon lt maj mr mrs ms mt
-    prof pt rev sgt sr st vol vs e.g i.e viz ca
-    abp bp dot dyr gm godz im inż kard kpt ks lek m.in mec mgr mjr np ob obw os płk por
-    rej rys św śp tj tłum tzn tzw ul ur woj wyd zam zm zob zw
-    bd bl cca ing jud mun ord sf str ştefan d-l d-na d-nei
-    адм акад буд гор доц ж.-д изд илл инж корп мин напр нач обл пер посл пос пр-т просп
-    проф ред рук св см соч ср тел т.е т.н т.к ул упр им
-    bs gs ks pgs tp ths ts ttg đ/c đc
-    """.split()
-)
+_LEAD_WORDS = """
+adm al approx capt cf col cpt dept dr ed eds eq gen gov hon lt maj mr mrs ms mt
+prof pt rev sgt sr st vol vs e.g i.e viz ca
+abp bp dot dyr gm godz im inż kard kpt ks lek m.in mec mgr mjr np ob obw os płk por
+rej rys św śp tj tłum tzn tzw ul ur woj wyd zam zm zob zw
+bd bl cca ing jud mun ord sf str ştefan d-l d-na d-nei
+адм акад буд гор доц ж.-д изд илл инж корп мин напр нач обл пер посл пос пр-т просп
+проф ред рук св см соч ср тел т.е т.н т.к ул упр им
+bs gs ks pgs tp ths ts ttg đ/c đc
+"""
 # Words that a number follows, or a word that ends its sentence.
-_BEFORE_NUMBERS = frozenset(
-    """
-    art arts cap ch cl fig figs no nos op p para paras pl pp sec sect
-    lit nr pkt poz rozdz ust zał tab
-    alin ap pag par pct
-    гл кв кн п пп пом прим рис ст стр табл ф ч шт эт
-    q p tr
-    """.split()
-)
+_NUMBER_WORDS = """
+art arts cap ch cl fig figs no nos op p para paras pl pp sec sect
+lit nr pkt poz rozdz ust zał tab
+alin ap pag par pct
+гл кв кн п пп пом прим рис ст стр табл ф ч шт эт
+q p tr
+"""
 # Last in its sentence only where the next word looks like a beginning.
-_TRAILS = frozenset(
-    """
-    a.m al bros co corp est etc jr ltd p.m ph.d u.k u.s u.n
-    b.c d.c itd itp in m.st ok p.n.e r s.a sp tys w wg zł
-    a.c d.hr dvs etc ș.a.m.d ş.a.m.d î.hr
-    в вв г гг др до.н.э коп м млн млрд н.э пр проч р руб руб сек т.д т.п т.ч тыс экз
-    v.v q
-    """.split()
-)
+_TRAIL_WORDS = """
+a.m al bros co corp est etc jr ltd p.m ph.d u.k u.s u.n
+b.c d.c itd itp in m.st ok p.n.e r s.a sp tys w wg zł
+a.c d.hr dvs etc ș.a.m.d ş.a.m.d î.hr
+в вв г гг др до.н.э коп м млн млрд н.э пр проч р руб руб сек т.д т.п т.ч тыс экз
+v.v q
+"""
+
+_LEADS = frozenset(_LEAD_WORDS.split())
+_BEFORE_NUMBERS = frozenset(_NUMBER_WORDS.split())
+_TRAILS = frozenset(_TRAIL_WORDS.split())
 
 _END = re.compile(
     r"(?<![.!?…])([.!?…]+)((?:[\"'”’»“)\]*_]|\[[^\]\s]{1,8}\])*)(?:\s+|(?<=[。！？]))(?=\S)"
@@ -86,14 +85,21 @@ _WRAPPED_SHARE = 0.75
 _LONGEST_WRAPPED_LINE = 160
 
 
+class _Shape(Flag):
+    """What a line's shape says about it."""
+
+    PLAIN = 0
+    BLANK = auto()
+    WHOLE = auto()
+    BREAKS_BEFORE = auto()
+    BREAKS_AFTER = auto()
+    OWN = WHOLE | BREAKS_BEFORE | BREAKS_AFTER
+
+
 @dataclass(frozen=True, slots=True)
 class _Line:
     start: int
-    end: int
-    blank: bool
-    whole: bool
-    breaks_before: bool
-    breaks_after: bool
+    shape: _Shape
 
 
 def split_sentences(
@@ -125,18 +131,18 @@ def split_at_end_marks(text: str, start: int, end: int) -> list[tuple[int, int]]
 def _runs(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
     """Yield (start, end, whole) of runs of lines that no sentence crosses."""
     first, whole, open_run = start, False, False
-    previous: _Line | None = None
+    before = _Shape.BLANK
     for line in _lines(text, start, end):
-        if line.blank:
-            previous = line
+        if _Shape.BLANK in line.shape:
+            before = line.shape
             continue
-        cut = previous is None or previous.blank or previous.breaks_after
-        if open_run and (cut or line.breaks_before):
+        cut = _Shape.BLANK in before or _Shape.BREAKS_AFTER in before
+        if open_run and (cut or _Shape.BREAKS_BEFORE in line.shape):
             yield first, line.start, whole
             open_run = False
         if not open_run:
-            first, whole, open_run = line.start, line.whole, True
-        previous = line
+            first, whole, open_run = line.start, _Shape.WHOLE in line.shape, True
+        before = line.shape
     if open_run:
         yield first, end, whole
 
@@ -148,38 +154,51 @@ def _lines(text: str, start: int, end: int) -> Iterator[_Line]:
         longest = max(last - first for first, last in paragraph)
         for index, (first, last) in enumerate(paragraph):
             line = text[first:last]
-            following = paragraph[index + 1] if index + 1 < len(paragraph) else None
             mark = _FENCE.match(line)
             if fence or mark:
                 if mark and not fence:
                     fence = mark[1]
                 elif mark and mark[1].startswith(fence):
                     fence = ""
-                yield _Line(first, last, not line.strip(), True, True, True)
-                continue
-            if not line.strip():
-                yield _Line(first, last, True, False, False, False)
-                continue
-            before = text[paragraph[index - 1][0] : first].rstrip() if index else ""
-            after = text[following[0] : following[1]] if following else ""
-            yield _shape(line, first, before, after, longest)
+                shape = _Shape.OWN if line.strip() else _Shape.BLANK
+            else:
+                shape = _shape(text, paragraph, index, longest)
+            yield _Line(first, shape)
 
 
-def _shape(line: str, first: int, before: str, after: str, longest: int) -> _Line:
-    last = first + len(line)
-    if _HEADING.match(line) or _BOLD_LINE.match(line):
-        return _Line(first, last, False, True, True, True)
+def _shape(
+    text: str, paragraph: list[tuple[int, int]], index: int, longest: int
+) -> _Shape:
+    """Return what the shape of a paragraph's line, and its neighbours', says."""
+    line, after = _line_at(text, paragraph, index), _line_at(text, paragraph, index + 1)
+    before = _line_at(text, paragraph, index - 1).rstrip() if index else ""
+    if not line.strip():
+        return _Shape.BLANK
+    if _HEADING.match(line) or _BOLD_LINE.match(line) or _is_row(line):
+        return _Shape.OWN
     if after and _UNDERLINE.match(after.rstrip("\n")):
-        return _Line(first, last, False, True, True, False)
+        return _Shape.WHOLE | _Shape.BREAKS_BEFORE
     if before and _UNDERLINE.match(line.rstrip("\n")):
-        return _Line(first, last, False, True, False, True)
-    if _is_row(line):
-        return _Line(first, last, False, True, True, True)
-    begins = bool(_BULLET.match(line)) or (
-        bool(_NUMBERED.match(line)) and (not before or before[-1] in ".;:!?,…*")
-    )
-    ends = bool(after) and not _is_wrapped(line, after, longest)
-    return _Line(first, last, False, False, begins, ends)
+        return _Shape.WHOLE | _Shape.BREAKS_AFTER
+    shape = _Shape.PLAIN
+    if _begins_item(line, before):
+        shape |= _Shape.BREAKS_BEFORE
+    if after and not _is_wrapped(line, after, longest):
+        shape |= _Shape.BREAKS_AFTER
+    return shape
+
+
+def _line_at(text: str, paragraph: list[tuple[int, int]], index: int) -> str:
+    if index >= len(paragraph):
+        return ""
+    first, last = paragraph[index]
+    return text[first:last]
+
+
+def _begins_item(line: str, before: str) -> bool:
+    if _BULLET.match(line):
+        return True
+    return bool(_NUMBERED.match(line)) and (not before or before[-1] in ".;:!?,…*")
 
 
 def _is_row(line: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from knowledge.extraction.blocks import Block, BlockKind
@@ -228,9 +228,9 @@ def _open_clause(text: str, start: int, label: _Label, stack: list[_Open]) -> _O
     _pop(text, stack, _parent_count(label, stack), start)
     parent = stack[-1] if stack else None
     number = label.number
-    if label.style.startswith("bare") and parent is not None and parent.number:
-        number = f"{parent.number}({label.number})"
-    elif label.rank in {_PARAGRAPH, _POINT} and parent is not None and parent.number:
+    if (label.style.startswith("bare") and parent is not None and parent.number) or (
+        label.rank in {_PARAGRAPH, _POINT} and parent is not None and parent.number
+    ):
         number = f"{parent.number}({label.number})"
     title = _clause_title(label)
     shown = label.label.rstrip(".")
@@ -262,15 +262,10 @@ def _pop(text: str, stack: list[_Open], keep: int, end: int) -> None:
 
 def _parent_count(label: _Label, stack: Sequence[_Open]) -> int:
     """Return how many open sections stay open around a clause with this label."""
-    keep = len(stack)
     if label.rank >= 0:
-        while keep and _yields_to_name(stack[keep - 1], label.rank):
-            keep -= 1
-        return keep
+        return _kept(stack, lambda opened: _yields_to_name(opened, label.rank))
     if label.style == "dotted":
-        while keep and _yields_to_dotted(stack[keep - 1], label.number):
-            keep -= 1
-        return keep
+        return _kept(stack, lambda opened: _yields_to_dotted(opened, label.number))
     first = label.number in _FIRST_NUMBERS
     for index in range(len(stack) - 1, -1, -1):
         opened = stack[index]
@@ -279,8 +274,14 @@ def _parent_count(label: _Label, stack: Sequence[_Open]) -> int:
         if opened.style == label.style:
             restarts = first and index < len(stack) - 1
             return len(stack) if restarts else index
-    container = label.number.isupper()
-    while keep and (container or not first) and _yields_to_bare(stack[keep - 1]):
+    if first and not label.number.isupper():
+        return len(stack)
+    return _kept(stack, _yields_to_bare)
+
+
+def _kept(stack: Sequence[_Open], yields: Callable[[_Open], bool]) -> int:
+    keep = len(stack)
+    while keep and yields(stack[keep - 1]):
         keep -= 1
     return keep
 
@@ -344,8 +345,8 @@ def _parse_label(line: str) -> _Label | None:
     dotted = _DOTTED.match(line) or _LETTER_NUMBER.match(line)
     if dotted:
         rest = _rest(line, dotted.end())
-        style = "dotted"
-        return _Label(style, -1, dotted["number"], dotted["number"], rest, True)
+        number = dotted["number"]
+        return _Label("dotted", -1, number, number, rest, separated=True)
     bare = _BARE.match(line)
     if bare is None or (bare["open"] and bare["close"] == "."):
         return None
@@ -425,5 +426,5 @@ def _clause_title(label: _Label) -> str:
         return ""
     more = stop is not None and bool(label.rest[stop.end() :].strip("*_ "))
     if label.style.startswith("bare"):
-        return title if more and stop and stop[0] == "." or not stop else ""
+        return title if stop is None or (more and stop[0] == ".") else ""
     return title

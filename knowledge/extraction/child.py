@@ -7,6 +7,7 @@ a file: nothing that it writes is unpickled.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -69,7 +70,7 @@ def extract_in_child(path: Path, name: str, limits: Limits) -> Extracted:
         try:
             status = process.wait(timeout=limits.wall_seconds)
         except subprocess.TimeoutExpired:
-            raise _timeout(limits) from None
+            raise _timeout(limits.wall_seconds) from None
         finally:
             _kill_group(process)
         return _read_answer(answer, status, limits)
@@ -101,10 +102,8 @@ def _write(answer: Path, content: dict[str, Any]) -> None:
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
 
 
@@ -145,9 +144,9 @@ def _block(values: dict[str, Any]) -> Block:
     )
 
 
-def _timeout(limits: Limits) -> ExtractionError:
+def _timeout(seconds: float) -> ExtractionError:
     message = (
-        f"Reading the document took more than {limits.wall_seconds:g} seconds, so it "
+        f"Reading the document took more than {seconds:g} seconds, so it "
         "was stopped. Please split the document, or save it anew from its program."
     )
     return ExtractionError("timeout", message)
@@ -155,7 +154,7 @@ def _timeout(limits: Limits) -> ExtractionError:
 
 def _death(status: int, limits: Limits) -> ExtractionError:
     if status == -signal.SIGXCPU:
-        return _timeout(limits)
+        return _timeout(limits.cpu_seconds)
     message = (
         "The document is unreadable: the program that reads it stopped unexpectedly, "
         "as it does on damaged or very large files. Please save it anew from its "

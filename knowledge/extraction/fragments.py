@@ -201,18 +201,27 @@ class _Interpreter:
             if self._operations > _MOST_OPERATIONS:
                 return
             try:
-                if operator == b"Tf":
-                    self._set_font(operands, resources)
-                elif operator == b"Do":
-                    self._draw(operands, resources, depth)
-                elif operator == b"INLINE IMAGE":
-                    self.content.images += 1
-                elif operator in self._operators:
-                    self._operators[operator](list(operands))
+                self._carry_out(operator, list(operands), resources, depth)
             except (TypeError, ValueError, IndexError, KeyError, AttributeError):
                 # A malformed operator shows nothing; the next ones may.
                 continue
         del self._stack[base:]
+
+    def _carry_out(
+        self,
+        operator: bytes,
+        operands: list[Any],
+        resources: DictionaryObject,
+        depth: int,
+    ) -> None:
+        if operator == b"Tf":
+            self._set_font(operands, resources)
+        elif operator == b"Do":
+            self._draw(operands, resources, depth)
+        elif operator == b"INLINE IMAGE":
+            self.content.images += 1
+        elif operator in self._operators:
+            self._operators[operator](operands)
 
     def _save(self, operands: list[Any]) -> None:
         self._stack.append(self._state.copy())
@@ -431,7 +440,8 @@ def _typeface(font: DictionaryObject) -> _Typeface | None:
     scale = 0.001
     if parsed.sub_type == "Type3":
         try:
-            scale = abs(float(font["/FontMatrix"][0]))
+            matrix: Any = font["/FontMatrix"].get_object()
+            scale = abs(float(matrix[0]))
         except (KeyError, TypeError, ValueError, IndexError):
             scale = 0.001
     descriptor = parsed.font_descriptor

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from knowledge.extraction.fragments import Fragment
 
@@ -219,10 +220,7 @@ def _even_advance(piece: list[Fragment]) -> float:
     """Return the advance of single letters that are set at equal distances, or 0."""
     if len(piece) < 4 or any(len(one.text.strip()) > 1 for one in piece):
         return 0.0
-    steps = sorted(
-        after.start - before.start
-        for before, after in zip(piece, piece[1:], strict=False)
-    )
+    steps = sorted(after.start - before.start for before, after in pairwise(piece))
     middle = steps[len(steps) // 2]
     even = sum(1 for step in steps if abs(step - middle) <= 0.03 * middle)
     return middle if even > 0.6 * len(steps) else 0.0
@@ -287,7 +285,9 @@ def _runs(
         kept = _intersect(_intersect(inner, common, narrow), gaps, narrow)
         breaks = bool(run) and (
             bool(common) != bool(free)
-            or (bool(own) and not _survives(own, common, narrow, has_gutter=bool(inner)))
+            or (
+                bool(own) and not _survives(own, common, narrow, has_gutter=bool(inner))
+            )
             or (bool(inner) and not kept)
         )
         if breaks:
@@ -322,7 +322,7 @@ def _between(row: list[Line]) -> list[tuple[float, float]]:
     """Return the gaps between the pieces of a row."""
     return [
         (before.end, after.start)
-        for before, after in zip(row, row[1:], strict=False)
+        for before, after in pairwise(row)
         if after.start > before.end
     ]
 
@@ -385,18 +385,12 @@ def _is_drawn_by_column(left: list[list[Line]], right: list[list[Line]]) -> bool
     sides = [(one.order, 0) for row in left for one in row]
     sides += [(one.order, 1) for row in right for one in row]
     sides.sort()
-    changes = sum(
-        1
-        for before, after in zip(sides, sides[1:], strict=False)
-        if before[1] != after[1]
-    )
+    changes = sum(1 for before, after in pairwise(sides) if before[1] != after[1])
     level = sum(1 for row, other in zip(left, right, strict=True) if row and other)
     return changes <= max(1, level // 3)
 
 
-def _one_column(
-    run: list[list[Line]], table: set[int], column: int
-) -> Iterator[Line]:
+def _one_column(run: list[list[Line]], table: set[int], column: int) -> Iterator[Line]:
     for row in run:
         yield replace(_merge(row), column=column, in_table=id(row) in table)
 
@@ -404,7 +398,7 @@ def _one_column(
 def _table_rows(rows: list[list[Line]]) -> set[int]:
     """Return the ids of rows that share the start of a cell with a row beside them."""
     found: set[int] = set()
-    for before, after in zip(rows, rows[1:], strict=False):
+    for before, after in pairwise(rows):
         if len(before) < 2 or len(after) < 2:
             continue
         near = 0.6 * after[0].size
@@ -439,7 +433,7 @@ def _column_edges(lines: Sequence[Line]) -> dict[int, tuple[float, float, float]
     for column in {line.column for line in lines}:
         own = [line for line in lines if line.column == column]
         steps = Counter[int]()
-        for before, after in zip(own, own[1:], strict=False):
+        for before, after in pairwise(own):
             step = before.baseline - after.baseline
             if 0 < step < 4 * after.size:
                 steps[round(step)] += 1

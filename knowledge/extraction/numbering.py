@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lxml import etree
-
-Element = etree._Element  # noqa: SLF001 lxml has no public name for it
+from knowledge.extraction.xmltree import Element, attribute, local_name, value_of
 
 _PLACE = re.compile(r"%([1-9])")
 _ROMAN = (
@@ -20,9 +18,9 @@ class _Level:
     """How one level of a list counts and what it shows."""
 
     def __init__(self, element: Element | None) -> None:
-        self.form = _value(element, "numFmt") or "decimal"
-        self.text = _value(element, "lvlText")
-        start = _value(element, "start") or "1"
+        self.form = value_of(element, "numFmt") or "decimal"
+        self.text = value_of(element, "lvlText")
+        start = value_of(element, "start") or "1"
         self.start = int(start) if start.isdecimal() else 1
 
 
@@ -36,9 +34,9 @@ class Numbering:
         self._counts: dict[str, list[int | None]] = {}
         self._begun: set[str] = set()
         for element in root if root is not None else ():
-            if _name(element) == "abstractNum":
+            if local_name(element) == "abstractNum":
                 self._read_list(element)
-            elif _name(element) == "num":
+            elif local_name(element) == "num":
                 self._read_instance(element)
 
     def next_label(self, num_id: str, depth: int) -> str:
@@ -50,8 +48,8 @@ class Numbering:
         counts = self._counts.setdefault(key, [None] * _LEVELS)
         if num_id not in self._begun:
             self._begun.add(num_id)
-            for level, start in self._starts.get(num_id, {}).items():
-                counts[level] = start - 1
+            for at, start in self._starts.get(num_id, {}).items():
+                counts[at] = start - 1
         current = counts[depth]
         counts[depth] = levels[depth].start if current is None else current + 1
         for deeper in range(depth + 1, _LEVELS):
@@ -67,27 +65,25 @@ class Numbering:
     def _read_list(self, element: Element) -> None:
         levels = [_Level(None) for _ in range(_LEVELS)]
         for child in element:
-            if _name(child) == "lvl":
-                depth = _attribute(child, "ilvl")
+            if local_name(child) == "lvl":
+                depth = attribute(child, "ilvl")
                 if depth.isdecimal() and int(depth) < _LEVELS:
                     levels[int(depth)] = _Level(child)
-        self._levels[_attribute(element, "abstractNumId")] = levels
+        self._levels[attribute(element, "abstractNumId")] = levels
 
     def _read_instance(self, element: Element) -> None:
-        num_id = _attribute(element, "numId")
-        self._list_of[num_id] = _value(element, "abstractNumId") or ""
+        num_id = attribute(element, "numId")
+        self._list_of[num_id] = value_of(element, "abstractNumId") or ""
         for child in element:
-            if _name(child) != "lvlOverride":
+            if local_name(child) != "lvlOverride":
                 continue
-            depth, start = _attribute(child, "ilvl"), _value(child, "startOverride")
+            depth, start = attribute(child, "ilvl"), value_of(child, "startOverride")
             if depth.isdecimal() and int(depth) < _LEVELS and start:
                 starts = self._starts.setdefault(num_id, {})
                 starts[int(depth)] = int(start) if start.isdecimal() else 1
 
 
-def _count(
-    levels: list[_Level], counts: list[int | None], place: re.Match[str]
-) -> str:
+def _count(levels: list[_Level], counts: list[int | None], place: re.Match[str]) -> str:
     index = int(place[1]) - 1
     count = counts[index]
     return _shown(levels[index].start if count is None else count, levels[index].form)
@@ -106,22 +102,3 @@ def _shown(count: int, form: str) -> str:
     if form == "decimalZero":
         return f"{count:02}"
     return str(count)
-
-
-def _name(element: Element) -> str:
-    tag = element.tag
-    return tag.rsplit("}", maxsplit=1)[-1] if isinstance(tag, str) else ""
-
-
-def _attribute(element: Element, name: str) -> str:
-    for key, value in element.attrib.items():
-        if str(key).rsplit("}", maxsplit=1)[-1] == name:
-            return str(value)
-    return ""
-
-
-def _value(element: Element | None, name: str) -> str | None:
-    for child in element if element is not None else ():
-        if _name(child) == name:
-            return _attribute(child, "val")
-    return None

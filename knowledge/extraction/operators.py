@@ -51,6 +51,11 @@ class _Object:
     stream: bytes | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Operator:
+    name: bytes
+
+
 @dataclass(slots=True)
 class _Charset:
     """Maps the codes of a font's strings to characters."""
@@ -63,7 +68,9 @@ class _Charset:
         codes = [int.from_bytes(data[i : i + step]) for i in range(0, len(data), step)]
         if step == 1:
             plain = data.decode("cp1252", "replace")
-            return "".join(self.mapping.get(c, p) for c, p in zip(codes, plain, strict=True))
+            return "".join(
+                self.mapping.get(c, p) for c, p in zip(codes, plain, strict=True)
+            )
         return "".join(self.mapping.get(code, "") for code in codes)
 
 
@@ -203,7 +210,11 @@ def _charsets(objects: dict[int, _Object], number: int) -> dict[bytes, _Charset]
         for source in _resources(objects, page.source):
             for name, reference in _FONT_ENTRY.findall(source):
                 font = objects.get(int(reference))
-                if name not in charsets and font is not None and b"/Font" in font.source:
+                if (
+                    name not in charsets
+                    and font is not None
+                    and b"/Font" in font.source
+                ):
                     charsets[name] = _charset(objects, font.source)
         parent = _PARENT.search(page.source)
         if parent is None:
@@ -300,36 +311,44 @@ def _lines(content: bytes, charsets: dict[bytes, _Charset]) -> Iterator[str]:
     charset = _Charset()
     line: list[str] = []
     stack: list[bytes | float | str] = []
-    at = tokens = 0
-    while at < len(content) and tokens < _MOST_TOKENS:
+    for token in _tokens(content):
+        if not isinstance(token, _Operator):
+            stack.append(token)
+            continue
+        if token.name == b"Tf":
+            names = [one for one in stack if isinstance(one, str)]
+            name = names[-1].encode("latin-1") if names else b""
+            charset = charsets.get(name, _Charset())
+        if _breaks_line(token.name, stack) and line:
+            yield from _finished(line)
+            line = []
+        if token.name in {b"Tj", b"TJ", b"'", b'"'}:
+            line.append(_shown(stack, charset))
+        stack = []
+    yield from _finished(line)
+
+
+def _tokens(content: bytes) -> Iterator[bytes | float | str | _Operator]:
+    """Yield strings as bytes, numbers, names as text, and operators."""
+    at = 0
+    for _ in range(_MOST_TOKENS):
         match = _TOKEN.search(content, at)
         if match is None:
-            break
-        at, tokens = match.end(), tokens + 1
+            return
+        at = match.end()
         kind = match.lastgroup
         if kind == "string":
             value, at = _string(content, at)
-            stack.append(value)
+            yield value
         elif kind == "hex":
             digits = b"".join(match["hex"].split())
-            stack.append(binascii.unhexlify(digits + b"0" * (len(digits) % 2)))
+            yield binascii.unhexlify(digits + b"0" * (len(digits) % 2))
         elif kind == "number":
-            stack.append(float(match["number"]))
+            yield float(match["number"])
         elif kind == "name":
-            stack.append(match["name"].decode("latin-1"))
+            yield match["name"].decode("latin-1")
         elif kind == "operator":
-            operator = match["operator"]
-            if operator == b"Tf" and stack:
-                names = [one for one in stack if isinstance(one, str)]
-                name = names[-1].encode("latin-1") if names else b""
-                charset = charsets.get(name, _Charset())
-            if _breaks_line(operator, stack) and line:
-                yield from _finished(line)
-                line = []
-            if operator in {b"Tj", b"TJ", b"'", b'"'}:
-                line.append(_shown(stack, charset))
-            stack = []
-    yield from _finished(line)
+            yield _Operator(match["operator"])
 
 
 def _finished(line: list[str]) -> Iterator[str]:

@@ -7,10 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pypdf import PageObject, PasswordType, PdfReader
+from pypdf import PageObject, PdfReader
 from pypdf.generic import ArrayObject, Destination, DictionaryObject, StreamObject
 
 from knowledge.extraction.blocks import (
@@ -112,7 +113,8 @@ def extract_pdf(path: Path, name: str, limits: Limits) -> Extracted:
     if not count:
         return _extract_raw(path, name, limits)
     pages = [_read(reader, index) for index in range(count)]
-    _read_again(path, pages)
+    if not reader.is_encrypted:
+        _read_again(path, pages)
     if all(page.is_blank for page in pages):
         _refuse_blank(pages)
     assembly = _Assembly(pages, _outline(reader), limits)
@@ -133,13 +135,11 @@ def _open(path: Path) -> PdfReader | None:
         raise ExtractionError("corrupt", CORRUPT)
     try:
         reader = PdfReader(path, strict=False)
-        locked = reader.is_encrypted
-        if locked and reader.decrypt("") is PasswordType.NOT_DECRYPTED:
-            raise ExtractionError("encrypted", ENCRYPTED)
-    except ExtractionError:
-        raise
+        opened = not reader.is_encrypted or bool(reader.decrypt(""))
     except Exception:  # noqa: BLE001 a broken file raises anything
         return None
+    if not opened:
+        raise ExtractionError("encrypted", ENCRYPTED)
     return reader
 
 
@@ -148,7 +148,10 @@ def _read(reader: PdfReader, index: int) -> _PageText:
     text = _PageText(index + 1, 612.0, 792.0)
     try:
         page = reader.pages[index]
-        text.width, text.height = float(page.mediabox.width), float(page.mediabox.height)
+        text.width, text.height = (
+            float(page.mediabox.width),
+            float(page.mediabox.height),
+        )
         content = read_page(page)
         text.images = content.images
         fragments = [*content.fragments, *_form_values(page, len(content.fragments))]
@@ -161,16 +164,21 @@ def _read(reader: PdfReader, index: int) -> _PageText:
 
 def _read_again(path: Path, pages: list[_PageText]) -> None:
     """Let the second reader try the pages on which pypdf failed."""
-    if not any(page.failed for page in pages):
+    if not any(page.failed or _gave_nothing(page) for page in pages):
         return
     texts = read_texts(path.read_bytes())
     if len(texts) != len(pages):
         if all(page.is_blank for page in pages) and texts:
-            pages[0].plain, pages[0].extractor = sum(texts, []), "operators"
+            pages[0].plain = list(chain.from_iterable(texts))
+            pages[0].extractor = "operators"
         return
     for page, plain in zip(pages, texts, strict=True):
-        if page.failed and plain:
+        if (page.failed or _gave_nothing(page)) and plain:
             page.plain, page.extractor = plain, "operators"
+
+
+def _gave_nothing(page: _PageText) -> bool:
+    return page.is_blank and not page.images
 
 
 def _refuse_blank(pages: Sequence[_PageText]) -> None:
@@ -198,10 +206,10 @@ def _extract_raw(path: Path, name: str, limits: Limits) -> Extracted:
     extracted = _Assembly(pages, {}, limits).extracted()
     report = (
         "The PDF is damaged; its text was read from the drawing commands alone, "
-        "without layout. Please check it, or export the PDF again.",
+        "without layout. Please check it, or export the PDF again."
     )
     return require_text(
-        replace(extracted, title=Path(name).stem, report=(*report, *extracted.report))
+        replace(extracted, title=Path(name).stem, report=(report, *extracted.report))
     )
 
 
@@ -545,7 +553,7 @@ def _outline_key(title: str) -> str:
 
 def _information(reader: PdfReader) -> str:
     try:
-        values = dict(reader.metadata or {}).values()
+        values = reader.metadata.values() if reader.metadata else ()
         return " ".join(str(value) for value in values).casefold()
     except Exception:  # noqa: BLE001 broken metadata is no reason to lose the text
         return ""
@@ -553,7 +561,7 @@ def _information(reader: PdfReader) -> str:
 
 def _title(reader: PdfReader, assembly: _Assembly, name: str) -> str:
     try:
-        declared = str((reader.metadata or {}).get("/Title", "") or "")
+        declared = str(reader.metadata.title or "") if reader.metadata else ""
     except Exception:  # noqa: BLE001 broken metadata is no reason to lose the text
         declared = ""
     declared = " ".join(declared.replace("\x00", "").split())

@@ -201,7 +201,7 @@ def _title(head: FrontMatter, text: str, blocks: list[Block], name: str) -> str:
         return " ".join(declared.split())
     headings = [block for block in blocks if block.kind is BlockKind.HEADING]
     for block in sorted(headings[:50], key=lambda block: block.level):
-        title = plain_heading(text[block.start : block.end].split("\n")[0])
+        title = plain_heading(text[block.start : block.end].split("\n", maxsplit=1)[0])
         if title:
             return title
     return Path(name).stem
@@ -211,7 +211,8 @@ def _broken_sentences(decoded: Decoded) -> tuple[str, ...]:
     if not decoded.broken:
         return ()
     noun = "byte was" if decoded.broken == 1 else "bytes were"
-    return (
+    sentence = (
         f"{decoded.broken:,} {noun} not readable as text and stand as the "
-        "replacement character.",
+        "replacement character."
     )
+    return (sentence,)

@@ -71,16 +71,20 @@ def sniff(head: bytes, name: str) -> str:
         if suffix in _OFFICE_NAMES:
             raise _unsupported(_OFFICE_NAMES[suffix])
         return _agreed("docx", suffix, _WORD_NAMES, "a zip or Word document")
+    _refuse_others(head)
+    if suffix == "pdf":
+        raise _broken("PDF")
+    if suffix in {*_WORD_NAMES, "doc"}:
+        raise _broken("Word document")
+    return _text_kind(head, suffix)
+
+
+def _refuse_others(head: bytes) -> None:
     if head.startswith(_OLE):
         raise ole_refusal(head)
     for magic, what in _OTHERS:
-        if head.startswith(magic) and (len(magic) > 2 or _is_binary(head)):
+        if head.startswith(magic) and (len(magic) > 3 or _is_binary(head)):
             raise _unsupported(what)
-    if suffix == "pdf":
-        raise _broken("PDF")
-    if suffix in _WORD_NAMES:
-        raise _broken("Word document")
-    return _text_kind(head, suffix)
 
 
 def ole_refusal(data: bytes) -> ExtractionError:
@@ -112,8 +116,6 @@ def _text_kind(head: bytes, suffix: str) -> str:
         raise _unsupported("a web page or XML file")
     if suffix in _OFFICE_NAMES:
         raise _unsupported(_OFFICE_NAMES[suffix])
-    if suffix == "doc":
-        raise _broken("Word document")
     return _TEXT_KINDS.get(suffix, "text")
 
 
@@ -145,7 +147,10 @@ def _is_binary(head: bytes) -> bool:
     if len(controls) <= _MOST_BINARY * len(head):
         return False
     wide = {b"\x00", b"\x01", b"\x04", b"\x1e"}
-    high = [sum(1 for i in range(at, len(head), 2) if head[i : i + 1] in wide) for at in (0, 1)]
+    high = [
+        sum(1 for i in range(at, len(head), 2) if head[i : i + 1] in wide)
+        for at in (0, 1)
+    ]
     return max(high) < 0.35 * len(head) or min(high) > 0.1 * len(head)
 
 

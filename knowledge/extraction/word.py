@@ -16,7 +16,6 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import docx
-from lxml import etree
 
 from knowledge.extraction.archive import open_archive, read_member
 from knowledge.extraction.blocks import BlockKind, Extracted, ExtractionError
@@ -30,11 +29,23 @@ from knowledge.extraction.decoding import decode
 from knowledge.extraction.limits import Limits
 from knowledge.extraction.numbering import Numbering
 from knowledge.extraction.tabular import CELL_GAP
-
-Element = etree._Element  # noqa: SLF001 lxml has no public name for it
+from knowledge.extraction.xmltree import (
+    Element,
+    attribute,
+    child,
+    has_ancestor,
+    is_on,
+    local_name,
+    parse_html,
+    parse_xml,
+    value_of,
+)
 
 _MAIN_PART = "word/document.xml"
 _HEADING_STYLE = re.compile(r"heading (\d)\Z")
+_XML_PARTS = {
+    "styles", "numbering", "comments", "header", "footer", "footnotes", "endnotes",
+}  # fmt: skip
 _CONTENTS_STYLE = re.compile(r"(?:toc \d|table of figures)\Z")
 _SKIPPED = {
     "del", "moveFrom", "delText", "instrText", "fldData", "pPr", "rPr", "tblPr",
@@ -42,6 +53,7 @@ _SKIPPED = {
     "commentRangeStart", "commentRangeEnd", "proofErr", "Fallback",
 }  # fmt: skip
 _BREAKS = {"br": "\n", "cr": "\n", "tab": "\t", "noBreakHyphen": "-", "ptab": "\t"}
+_WRAPPERS = {"sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"}
 _MOST_DEPTH = 60
 _LONGEST_BOLD_HEADING = 120
 
@@ -97,12 +109,10 @@ def extract_docx(path: Path, name: str, limits: Limits) -> Extracted:
 
 def _main_part(archive: ZipFile, names: set[str]) -> str:
     """Return the name of the main part, from the package's relationships."""
-    rels = read_member(archive, "_rels/.rels")
-    for rel in _parse(rels) if rels is not None else ():
-        if str(rel.get("Type", "")).endswith("/officeDocument"):
-            target = posixpath.normpath(str(rel.get("Target", "")).lstrip("/"))
-            if target in names and not target.startswith("word/"):
-                _refuse_other_office(target)
+    for rel in _relationships(archive, "_rels/.rels"):
+        if attribute(rel, "Type").endswith("/officeDocument"):
+            target = posixpath.normpath(attribute(rel, "Target").lstrip("/"))
+            _refuse_other_office(target)
             if target in names:
                 return target
     if _MAIN_PART in names:
@@ -125,116 +135,78 @@ def _refuse_other_office(target: str) -> None:
         raise ExtractionError("unsupported", message)
 
 
-def _parse(data: bytes) -> Element:
-    """Return parsed XML; entities stay unresolved and nothing is fetched."""
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, recover=True, remove_comments=True
-    )
-    root = etree.fromstring(data, parser)
+def _open_by_library(path: Path) -> _Parts | None:
+    """Return the parts as python-docx opens them, or None where it gives up."""
+    try:
+        document = docx.Document(str(path))
+        blobs = [
+            (key, str(rel.reltype), bytes(rel.target_part.blob))
+            for key, rel in document.part.rels.items()
+            if not rel.is_external
+        ]
+        title = str(document.core_properties.title or "")
+        main = parse_xml(document.part.blob)
+    except Exception:  # noqa: BLE001 it raises whatever a broken file makes of it
+        return None
+    return None if main is None else _gather(main, title, blobs)
+
+
+def _open_by_zip(archive: ZipFile, names: set[str], main: str) -> _Parts:
+    """Return the parts read from the zip by the relationships of the main part."""
+    data = read_member(archive, main)
+    root = None if data is None else parse_xml(data)
     if root is None:
         message = (
             "The document inside the file is damaged and cannot be read. "
             "Please save it anew from its program and upload it again."
         )
         raise ExtractionError("corrupt", message)
-    return root
-
-
-def _open_by_library(path: Path) -> _Parts | None:
-    """Return the parts as python-docx opens them, or None where it gives up."""
-    try:
-        document = docx.Document(str(path))
-        related = {
-            key: rel
-            for key, rel in document.part.rels.items()
-            if not rel.is_external and rel.target_part is not None
-        }
-        blobs = [
-            (key, str(rel.reltype), str(rel.target_part.partname), rel.target_part.blob)
-            for key, rel in related.items()
-        ]
-        title = str(document.core_properties.title or "")
-        main = _parse(document.part.blob)
-    except Exception:  # noqa: BLE001 it raises whatever a broken file makes of it
-        return None
-    return _gather(main, title, blobs)
-
-
-def _open_by_zip(archive: ZipFile, names: set[str], main: str) -> _Parts:
-    """Return the parts read from the zip by the relationships of the main part."""
-    data = read_member(archive, main)
-    if data is None:
-        message = (
-            "The document inside the file is damaged and cannot be read. "
-            "Please save it anew from its program and upload it again."
-        )
-        raise ExtractionError("corrupt", message)
     folder, file = posixpath.split(main)
-    blobs: list[tuple[str, str, str, bytes]] = []
-    rels = read_member(archive, f"{folder}/_rels/{file}.rels")
-    for rel in _parse(rels) if rels is not None else ():
-        target = str(rel.get("Target", ""))
-        absolute = target.startswith("/")
-        target = target.lstrip("/") if absolute else posixpath.join(folder, target)
-        target = posixpath.normpath(target)
+    blobs: list[tuple[str, str, bytes]] = []
+    for rel in _relationships(archive, f"{folder}/_rels/{file}.rels"):
+        target = attribute(rel, "Target")
+        if not target.startswith("/"):
+            target = posixpath.join(folder, target)
+        target = posixpath.normpath(target).lstrip("/")
         blob = read_member(archive, target) if target in names else None
         if blob is not None:
-            key, kind = str(rel.get("Id", "")), str(rel.get("Type", ""))
-            blobs.append((key, kind, target, blob))
-    return _gather(_parse(data), "", blobs)
+            blobs.append((attribute(rel, "Id"), attribute(rel, "Type"), blob))
+    return _gather(root, "", blobs)
 
 
-def _gather(
-    main: Element, title: str, blobs: list[tuple[str, str, str, bytes]]
-) -> _Parts:
+def _relationships(archive: ZipFile, name: str) -> list[Element]:
+    data = read_member(archive, name)
+    root = None if data is None else parse_xml(data)
+    return [] if root is None else list(root)
+
+
+def _gather(main: Element, title: str, blobs: list[tuple[str, str, bytes]]) -> _Parts:
+    """Return the parts by what they are related to the main part as."""
     parts = _Parts(main=main, title=title)
-    for key, reltype, _, blob in blobs:
+    for key, reltype, blob in blobs:
         kind = reltype.rsplit("/", maxsplit=1)[-1]
-        if kind == "styles":
-            parts.styles = _parse(blob)
-        elif kind == "numbering":
-            parts.numbering = _parse(blob)
-        elif kind in {"footnotes", "endnotes"}:
-            for note in _parse(blob):
-                if not _attribute(note, "type"):
-                    parts.notes[f"{kind[:-1]}{_attribute(note, 'id')}"] = note
-        elif kind in {"header", "footer"}:
-            parts.margins.append(_parse(blob))
-        elif kind == "aFChunk":
+        if kind == "aFChunk":
             parts.chunks[key] = blob
-        elif kind == "comments":
-            parts.comments = sum(1 for one in _parse(blob) if _name(one) == "comment")
+        elif kind in _XML_PARTS:
+            root = parse_xml(blob)
+            if root is not None:
+                _gather_part(parts, kind, root)
     return parts
 
 
-def _name(element: Element) -> str:
-    tag = element.tag
-    return tag.rsplit("}", maxsplit=1)[-1] if isinstance(tag, str) else ""
-
-
-def _attribute(element: Element, name: str) -> str:
-    for key, value in element.attrib.items():
-        if str(key).rsplit("}", maxsplit=1)[-1] == name:
-            return str(value)
-    return ""
-
-
-def _child(element: Element | None, *names: str) -> Element | None:
-    for name in names:
-        if element is None:
-            return None
-        element = next((one for one in element if _name(one) == name), None)
-    return element
-
-
-def _value(element: Element | None, *names: str) -> str | None:
-    child = _child(element, *names)
-    return None if child is None else _attribute(child, "val")
-
-
-def _is_on(element: Element | None, name: str) -> bool:
-    value = _value(element, name)
-    return value is not None and value not in {"0", "false", "off", "none"}
+def _gather_part(parts: _Parts, kind: str, root: Element) -> None:
+    if kind == "styles":
+        parts.styles = root
+    elif kind == "numbering":
+        parts.numbering = root
+    elif kind == "comments":
+        parts.comments = sum(1 for one in root if local_name(one) == "comment")
+    elif kind in {"header", "footer"}:
+        parts.margins.append(root)
+    else:
+        for note in root:
+            if not attribute(note, "type"):
+                parts.notes[f"{kind[:-1]}{attribute(note, 'id')}"] = note
 
 
 class _Reader:
@@ -246,9 +218,9 @@ class _Reader:
         self._styles = _read_styles(parts.styles)
         self._numbering = Numbering(parts.numbering)
         self._has_headings = any(
-            self._heading_level(_child(paragraph, "pPr"))
+            self._heading_level(child(paragraph, "pPr"))
             for paragraph in parts.main.iter()
-            if _name(paragraph) == "p"
+            if local_name(paragraph) == "p"
         )
         self._left_out_contents = 0
         self._title = ""
@@ -279,20 +251,20 @@ class _Reader:
     def read_body(self, root: Element) -> None:
         """Read the paragraphs and tables below an element, in order."""
         for element in _flow(root, 0):
-            name = _name(element)
+            name = local_name(element)
             if name == "p":
                 self._read_paragraph(element)
             elif name == "tbl":
                 self._read_table(element)
             elif name == "altChunk":
-                self._read_chunk(_attribute(element, "id"))
+                self._read_chunk(attribute(element, "id"))
 
     def read_margins(self) -> None:
         """Read each header and footer once, where it says more than the text does."""
         known = " ".join(self._builder.text().split()).casefold()
         for margin in self._parts.margins:
             for element in margin.iter():
-                if _name(element) != "p" or _ancestor(element, "p"):
+                if local_name(element) != "p" or has_ancestor(element, "p"):
                     continue
                 text = " ".join("".join(self._content(element).text).split())
                 letters = sum(1 for character in text if character.isalpha())
@@ -301,7 +273,7 @@ class _Reader:
                     known += f" {text.casefold()}"
 
     def _read_paragraph(self, element: Element) -> None:
-        properties = _child(element, "pPr")
+        properties = child(element, "pPr")
         style = self._style_name(properties)
         if _CONTENTS_STYLE.match(style):
             self._left_out_contents += 1
@@ -351,25 +323,25 @@ class _Reader:
 
     def _cell(self, cell: Element, contents: list[_Paragraph]) -> str:
         """Return a cell on one line; nested rows stand between slashes."""
-        merge = _child(cell, "tcPr", "vMerge")
-        if merge is not None and _attribute(merge, "val") in {"", "continue"}:
+        merge = child(cell, "tcPr", "vMerge")
+        if merge is not None and attribute(merge, "val") in {"", "continue"}:
             return ""
         texts: list[str] = []
         for element in _flow(cell, 0):
-            if _name(element) == "p":
+            if local_name(element) == "p":
                 content = self._content(element)
                 text = " ".join("".join(content.text).split())
-                label = self._label(_child(element, "pPr")) if text else ""
+                label = self._label(child(element, "pPr")) if text else ""
                 texts.append(f"{label} {text}".strip())
                 contents.append(content)
-            elif _name(element) == "tbl":
+            elif local_name(element) == "tbl":
                 for row in _flow_of(element, "tr"):
                     inner = [self._cell(one, contents) for one in _flow_of(row, "tc")]
                     texts.append(" / ".join(text for text in inner if text))
         return " ".join(text for text in texts if text)
 
     def _is_deleted_row(self, row: Element) -> bool:
-        return _child(row, "trPr", "del") is not None
+        return child(row, "trPr", "del") is not None
 
     def _read_chunk(self, key: str) -> None:
         """Read an embedded HTML or text part line by line."""
@@ -392,28 +364,19 @@ class _Reader:
     def _collect(
         self, element: Element, content: _Paragraph, *, bold: bool, depth: int
     ) -> None:
-        if depth > _MOST_DEPTH:
-            return
-        for child in element:
-            name = _name(child)
+        for inner in element:
+            name = local_name(inner)
             if name in {"t", "sym", "checkBox"} or name in _BREAKS:
-                self._collect_text(child, name, content, bold=bold)
+                self._collect_text(inner, name, content, bold=bold)
             elif name == "txbxContent":
-                content.boxes.append(child)
+                content.boxes.append(inner)
             elif name in {"footnoteReference", "endnoteReference"}:
-                content.notes.append(
-                    name.removesuffix("Reference") + _attribute(child, "id")
-                )
-            elif name == "AlternateContent":
-                chosen = _child(child, "Choice")
-                chosen = _child(child, "Fallback") if chosen is None else chosen
-                if chosen is not None:
-                    self._collect(chosen, content, bold=bold, depth=depth + 1)
-            elif name == "r":
-                strong = _is_on(_child(child, "rPr"), "b")
-                self._collect(child, content, bold=strong, depth=depth + 1)
-            elif name and name not in _SKIPPED:
-                self._collect(child, content, bold=bold, depth=depth + 1)
+                note = name.removesuffix("Reference") + attribute(inner, "id")
+                content.notes.append(note)
+            elif name and name not in _SKIPPED and depth < _MOST_DEPTH:
+                strong = is_on(child(inner, "rPr"), "b") if name == "r" else bold
+                wrapped = _preferred(inner) if name == "AlternateContent" else inner
+                self._collect(wrapped, content, bold=strong, depth=depth + 1)
 
     def _collect_text(
         self, element: Element, name: str, content: _Paragraph, *, bold: bool
@@ -423,8 +386,8 @@ class _Reader:
         elif name == "sym":
             text = _symbol(element)
         elif name == "checkBox":
-            ticked = _value(element, "checked")
-            ticked = _value(element, "default") if ticked is None else ticked
+            ticked = value_of(element, "checked")
+            ticked = value_of(element, "default") if ticked is None else ticked
             text = "☐" if ticked in {None, "0", "false"} else "☒"
         else:
             text = _BREAKS[name]
@@ -435,11 +398,11 @@ class _Reader:
             content.plain += len(text.strip())
 
     def _style_name(self, properties: Element | None) -> str:
-        style = self._styles.get(_value(properties, "pStyle") or "")
+        style = self._styles.get(value_of(properties, "pStyle") or "")
         return style.name if style else ""
 
     def _style_chain(self, properties: Element | None) -> Iterator[_Style]:
-        key = _value(properties, "pStyle") or ""
+        key = value_of(properties, "pStyle") or ""
         for _ in range(20):
             style = self._styles.get(key)
             if style is None:
@@ -448,7 +411,7 @@ class _Reader:
             key = style.based_on
 
     def _heading_level(self, properties: Element | None) -> int:
-        outline = _value(properties, "outlineLvl")
+        outline = value_of(properties, "outlineLvl")
         if outline is not None and outline.isdecimal():
             return int(outline) + 1 if int(outline) < 9 else 0
         for style in self._style_chain(properties):
@@ -475,9 +438,9 @@ class _Reader:
 
     def _label(self, properties: Element | None) -> str:
         """Return the number or bullet that Word shows before a paragraph."""
-        numbering = _child(properties, "numPr")
-        num_id = _value(numbering, "numId")
-        level = _value(numbering, "ilvl")
+        numbering = child(properties, "numPr")
+        num_id = value_of(numbering, "numId")
+        level = value_of(numbering, "ilvl")
         if num_id is None:
             for style in self._style_chain(properties):
                 if style.num_id is not None:
@@ -493,57 +456,59 @@ class _Reader:
 def _read_styles(root: Element | None) -> dict[str, _Style]:
     styles: dict[str, _Style] = {}
     for element in root if root is not None else ():
-        if _name(element) != "style" or _attribute(element, "type") != "paragraph":
+        if local_name(element) != "style" or attribute(element, "type") != "paragraph":
             continue
-        properties = _child(element, "pPr")
-        outline = _value(properties, "outlineLvl")
-        level = _value(properties, "numPr", "ilvl")
-        styles[_attribute(element, "styleId")] = _Style(
-            name=(_value(element, "name") or "").casefold(),
-            based_on=_value(element, "basedOn") or "",
+        properties = child(element, "pPr")
+        outline = value_of(properties, "outlineLvl")
+        level = value_of(properties, "numPr", "ilvl")
+        styles[attribute(element, "styleId")] = _Style(
+            name=(value_of(element, "name") or "").casefold(),
+            based_on=value_of(element, "basedOn") or "",
             outline=int(outline) if outline and outline.isdecimal() else None,
-            num_id=_value(properties, "numPr", "numId"),
+            num_id=value_of(properties, "numPr", "numId"),
             num_level=int(level) if level and level.isdecimal() else 0,
         )
     return styles
 
 
+def _preferred(alternatives: Element) -> Element:
+    """Return the first of the forms in which the same content is given."""
+    chosen = child(alternatives, "Choice")
+    chosen = child(alternatives, "Fallback") if chosen is None else chosen
+    return alternatives if chosen is None else chosen
+
+
 def _flow(element: Element, depth: int) -> Iterator[Element]:
     """Yield paragraphs, tables and embedded parts, through all kinds of wrappers."""
-    for child in element:
-        name = _name(child)
+    for inner in element:
+        name = local_name(inner)
         if name in {"p", "tbl", "altChunk"}:
-            yield child
+            yield inner
         elif name and name not in _SKIPPED and depth < _MOST_DEPTH:
-            yield from _flow(child, depth + 1)
+            yield from _flow(inner, depth + 1)
 
 
 def _flow_of(element: Element, wanted: str, depth: int = 0) -> Iterator[Element]:
     """Yield the rows of a table, or the cells of a row, through wrappers."""
-    for child in element:
-        name = _name(child)
+    for inner in element:
+        name = local_name(inner)
         if name == wanted:
-            yield child
-        elif name in {"sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"}:
-            if depth < _MOST_DEPTH:
-                yield from _flow_of(child, wanted, depth + 1)
-
-
-def _ancestor(element: Element, name: str) -> bool:
-    return any(_name(one) == name for one in element.iterancestors())
+            yield inner
+        elif name in _WRAPPERS and depth < _MOST_DEPTH:
+            yield from _flow_of(inner, wanted, depth + 1)
 
 
 def _has_text(cell: Element) -> bool:
-    return any(_name(one) in {"t", "sym"} for one in cell.iter())
+    return any(local_name(one) in {"t", "sym"} for one in cell.iter())
 
 
 def _is_long(cell: Element) -> bool:
-    return sum(1 for one in cell if _name(one) in {"p", "tbl"}) > 2
+    return sum(1 for one in cell if local_name(one) in {"p", "tbl"}) > 2
 
 
 def _symbol(element: Element) -> str:
     """Return a symbol's character; those of symbol fonts are known for tick boxes."""
-    code = _attribute(element, "char")
+    code = attribute(element, "char")
     ticks = {"F0FE": "☒", "F0FD": "☒", "F0A8": "☐", "F06F": "☐", "F0B7": "•"}
     if code.upper() in ticks:
         return ticks[code.upper()]
@@ -556,23 +521,27 @@ def _symbol(element: Element) -> str:
 
 def _html_lines(data: bytes) -> Iterator[str]:
     """Yield the text of an embedded page, one line for each block in it."""
-    root = etree.fromstring(data, etree.HTMLParser(no_network=True))
-    if root is None:
+    root = parse_html(data)
+    lines: list[str] = [""]
+    if root is not None:
+        _collect_html(root, lines, 0)
+    yield from (" ".join(line.split()) for line in lines)
+
+
+def _collect_html(element: Element, lines: list[str], depth: int) -> None:
+    name = local_name(element)
+    if not name or name in {"script", "style", "head"} or depth > _MOST_DEPTH:
         return
-    line: list[str] = []
-    for event, element in etree.iterwalk(root, events=("start", "end")):
-        name = _name(element)
-        hidden = name in {"script", "style", "head", "title"}
-        if not hidden and name in _HTML_BLOCKS and line:
-            yield " ".join("".join(line).split())
-            line = []
-        if event == "start" and not hidden:
-            line.append(element.text or "")
-        elif event == "end":
-            line.append(element.tail or "")
-            if name in {"td", "th"}:
-                line.append(CELL_GAP if element.getnext() is not None else "")
-    yield " ".join("".join(line).split())
+    if name in _HTML_BLOCKS:
+        lines.append("")
+    lines[-1] += element.text or ""
+    for inner in element:
+        _collect_html(inner, lines, depth + 1)
+        lines[-1] += inner.tail or ""
+    if name in _HTML_BLOCKS:
+        lines.append("")
+    elif name in {"td", "th"} and element.getnext() is not None:
+        lines[-1] += CELL_GAP
 
 
 _HTML_BLOCKS = {
