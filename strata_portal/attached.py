@@ -1,8 +1,9 @@
-"""`python -m strata_portal.attached COMMAND…`: a command that dies with its parent.
+"""`python -m strata_portal.attached PARENT COMMAND…`: a command that dies with its parent.
 
 A process manager stops what it started; killed itself, it cannot. What it starts
 through this module then gets SIGTERM from the kernel, so that nothing is left behind
-that holds a port.
+that holds a port. PARENT is the parent's process id, or 0 where the caller does not
+know it beforehand.
 """
 
 import os
@@ -11,13 +12,18 @@ import sys
 
 from strata_portal.embedded import die_with_parent
 
+INIT = 1
+
 
 def main() -> None:
     """Become the command that the arguments name."""
-    command = sys.argv[1:]
-    if not command:
-        sys.exit("Name a command: python -m strata_portal.attached COMMAND…")
+    if len(sys.argv) < 3:
+        sys.exit("usage: python -m strata_portal.attached PARENT COMMAND…")
+    parent, command = int(sys.argv[1]), sys.argv[2:]
     die_with_parent(signal.SIGTERM)
+    # A parent that died before that line is not told of any more.
+    if os.getppid() == INIT or parent not in {0, os.getppid()}:
+        sys.exit("Whoever started this has ended already.")
     os.execvp(command[0], command)  # noqa: S606
 
 

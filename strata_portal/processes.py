@@ -137,12 +137,13 @@ class Manager:
         for folder in (folders.run, folders.log):
             folder.mkdir(parents=True, exist_ok=True)
         self.make_socket_folder()
+        self.stop_former()
         folders.settings.touch(mode=0o600)
         folders.settings.write_text(settings_text(programs, folders), encoding="utf-8")
         supervisor = "from supervisor.supervisord import main; main()"
         options = ["-n", "-c", str(folders.settings)]
         self.child = subprocess.Popen(
-            [*attached(sys.executable, "-c", supervisor), *options],
+            attached(sys.executable, "-c", supervisor, *options, parent=os.getpid()),
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -150,11 +151,14 @@ class Manager:
             # Ctrl-C reaches the whole terminal group; we pass it on in order.
             start_new_session=True,
         )
-        transport = SupervisorTransport(None, None, f"unix://{folders.socket}")
-        self.server: Any = xmlrpc.client.ServerProxy(
-            "http://supervisor", transport=transport
-        ).supervisor
         self.wait_for_socket()
+
+    @property
+    def server(self) -> Any:
+        """A new connection to supervisor: one that failed cannot be used again."""
+        transport = SupervisorTransport(None, None, f"unix://{self.folders.socket}")
+        proxy = xmlrpc.client.ServerProxy("http://supervisor", transport=transport)
+        return proxy.supervisor
 
     def make_socket_folder(self) -> None:
         """Make the socket's folder where it is not the usual one; it is ours alone."""
@@ -168,16 +172,28 @@ class Manager:
                 f"{folder} belongs to another user. Remove it and start again."
             )
 
+    def answering(self) -> int | None:
+        """Return the process id of the supervisor that answers, or None."""
+        try:
+            return int(self.server.getPID())
+        except (OSError, xmlrpc.client.Error):
+            return None
+
+    def stop_former(self) -> None:
+        """End a supervisor that a killed run left behind, and all its processes."""
+        with suppress(OSError, xmlrpc.client.Error):
+            self.server.shutdown()
+        end = time.monotonic() + STOP_SECONDS
+        while self.answering() is not None and time.monotonic() < end:
+            time.sleep(0.1)
+
     def wait_for_socket(self) -> None:
         """Wait until supervisor answers."""
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end and self.child.poll() is None:
-            try:
-                self.server.getPID()
-            except OSError:
-                time.sleep(0.05)
-            else:
+            if self.answering() == self.child.pid:
                 return
+            time.sleep(0.05)
         self.stop()
         raise ProcessError(
             "The process manager did not start; "
@@ -237,7 +253,7 @@ class Manager:
                 f"{now.name} ends again and again and is not restarted any more. "
                 f"See {log}, and start anew with Ctrl-C and make run."
             )
-        if now.word == RUNNING and now.pid != before.pid:
+        if now.pid not in {0, before.pid}:
             return f"{now.name} had ended unexpectedly and was restarted. See {log}."
         return ""
 
@@ -252,9 +268,12 @@ class Manager:
                 self.child.wait()
 
 
-def attached(*command: str) -> list[str]:
-    """Return the command that runs `command` and dies with whoever started it."""
-    return [sys.executable, "-m", "strata_portal.attached", *command]
+def attached(*command: str, parent: int = 0) -> list[str]:
+    """Return the command that runs `command` and dies with whoever started it.
+
+    `parent` is who that will be, where it is known.
+    """
+    return [sys.executable, "-m", "strata_portal.attached", str(parent), *command]
 
 
 def port_is_free(port: int) -> bool:
