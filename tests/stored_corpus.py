@@ -97,8 +97,8 @@ def store_corpus() -> StoredCorpus:
         stored = StoredCorpus(
             rows={table._meta.db_table: dump(table) for table in TABLES},
             files={
-                original.file.name: original.file.open().read()
-                for original in Original.objects.all()
+                name: stored_file(name)
+                for name in Original.objects.values_list("file", flat=True)
             },
         )
         transaction.set_rollback(True)
@@ -122,6 +122,13 @@ def dump(table: type[models.Model]) -> bytes:
         for piece in copy:
             kept.write(piece)
     return kept.getvalue()
+
+
+def stored_file(name: str) -> bytes:
+    """Return a file of the storage."""
+    with default_storage.open(name) as file:
+        content: bytes = file.read()
+    return content
 
 
 def bring_in(layer: Layer, name: str, content: str | bytes) -> Source:
