@@ -166,7 +166,8 @@ def age(figures: dict[str, object], name: str) -> str:
 
 def check_system() -> Iterator[Finding]:
     """Run Django's and our own system checks, the database's version among them."""
-    messages = checks.run_checks(databases=["default"])
+    found = checks.run_checks(databases=["default"])
+    messages = [message for message in found if not message.is_silenced()]
     for message in messages:
         grave = message.level >= checks.ERROR
         yield Finding(
@@ -231,10 +232,12 @@ def check_sources() -> Iterator[Finding]:
     total = sum(counts.values())
     yield good(f"{counts.get(SourceState.READY, 0)} of {total} sources are ready.")
     if failed := counts.get(SourceState.FAILED, 0):
+        # Single files may be unreadable; when most are, the installation is.
         yield Finding(
-            Level.NOTE,
+            Level.PROBLEM if failed > total / 2 else Level.NOTE,
             f"{failed} sources failed.",
-            "The admin's list of sources says why, each in a sentence.",
+            "The admin's list of sources says why, each in a sentence; the worker's "
+            f"log is {settings.VAR_DIR / 'log' / 'worker.log'}.",
         )
     waiting = counts.get(SourceState.PENDING, 0)
     if waiting:

@@ -19,8 +19,9 @@ from django.db import DatabaseError, connection
 from knowledge.embedding import gateway
 from knowledge.inference.bundled import BundledModelError, ensure_bundled_model
 from knowledge.inference.gateway import ModelError
-from knowledge.models import AuditEntry, IngestRun, KnowledgeBase, User
+from knowledge.models import AuditEntry, IngestRun, KnowledgeBase, Source, User
 from knowledge.models.ingest import OPEN_STATES
+from knowledge.models.source import SourceState
 from strata_portal import embedded
 from strata_portal.demo.loader import SET_UP, DemoError, load_demo
 from strata_portal.demo.manifest import read_manifest
@@ -198,6 +199,13 @@ class Command(BaseCommand):
                 self.say("The worker goes on with the rest in the background.")
                 return
             left = now
+        failed = Source.objects.filter(
+            knowledge_base__slug__in=slugs, state=SourceState.FAILED
+        )
+        if number := failed.count():
+            self.say(
+                f"{number} files failed, the first because: {failed[0].state_reason}"
+            )
 
     def welcome(self, login: Login) -> str:
         """Return the last block: where to go, how to sign in, what to paste."""
