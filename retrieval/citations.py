@@ -28,6 +28,7 @@ CITED_FIELDS = (
     "layer__name",
     "layer__archived_patterns",
     "source__path",
+    "source__knowledge_base",
     "document__number",
     "document__title",
     "document__date",

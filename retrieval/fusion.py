@@ -26,9 +26,10 @@ class Candidate:
 class Weights:
     """How much a place in each branch's ranking is worth.
 
-    `relaxed`, times the share of the query that the hit holds, stands in for `keywords`
-    where a hit does not hold every word (R15). `k` damps the difference between
-    neighbouring ranks.
+    `relaxed`, times the square of the share of the query that the hit holds, stands in
+    for `keywords` where a hit does not hold every word (R15): a name or a number that
+    stands in another language's text helps a little, one frequent word hardly at all.
+    `k` damps the difference between neighbouring ranks.
     """
 
     meaning: float = 0.7
@@ -40,7 +41,7 @@ class Weights:
     def of(self, branch: Branch, row: Candidate) -> float:
         """Return the weight of one row of a branch's ranking."""
         if branch is Branch.KEYWORDS:
-            return self.relaxed * row.share if row.relaxed else self.keywords
+            return self.relaxed * row.share**2 if row.relaxed else self.keywords
         return self.meaning if branch is Branch.MEANING else self.codes
 
 

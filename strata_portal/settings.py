@@ -334,6 +334,8 @@ LOGGING: dict[str, Any] = {
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env_text("LOG_LEVEL", "INFO")},
+    # It tells of every call to the model server, two for each search.
+    "loggers": {"httpx": {"level": "WARNING"}},
     # Its lines on each task say nothing that the run's own row does not.
     "loggers": {
         "django-q": {"level": "WARNING"},
@@ -367,8 +369,9 @@ STRATA_RRF_K = env_int("STRATA_RRF_K", 60, least=1, most=1000)
 STRATA_WEIGHT_MEANING = env_number("STRATA_WEIGHT_MEANING", 0.7, least=0, most=10)
 STRATA_WEIGHT_KEYWORDS = env_number("STRATA_WEIGHT_KEYWORDS", 0.3, least=0, most=10)
 STRATA_WEIGHT_CODES = env_number("STRATA_WEIGHT_CODES", 1.0, least=0, most=10)
-# The weight of keyword hits that only the relaxed (OR) pass found (R15).
-STRATA_WEIGHT_RELAXED = env_number("STRATA_WEIGHT_RELAXED", 0.1, least=0, most=10)
+# The weight of keyword hits that only the relaxed (OR) pass found (R15), for a hit that
+# holds nearly all of the query; by the square of what it holds it falls to nothing.
+STRATA_WEIGHT_RELAXED = env_number("STRATA_WEIGHT_RELAXED", 0.3, least=0, most=10)
 HYBRID_KEYWORD_SLOTS = env_int("HYBRID_KEYWORD_SLOTS", 1, least=0, most=10)
 # Hits of the meaning branch below this cosine are dropped before fusion (R2);
 # -1 is off.
