@@ -1,12 +1,16 @@
 """The demo corpus is whole, extracts to its texts, and loads once."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import TestCase
+from pytest_django.fixtures import Settings
 
-from knowledge.actions import delete_source, switch_source
+from knowledge.actions import delete_knowledge_base, delete_source, switch_source
 from knowledge.chunking import PRESETS, chunk_document
 from knowledge.codes import code_keys
 from knowledge.extraction import Extracted, Limits, extract
@@ -20,6 +24,7 @@ from knowledge.models import (
 )
 from knowledge.permissions import Reader
 from knowledge.structure import build_sections
+from knowledge.tokens import find_token
 from strata_portal.demo.build import texts
 from strata_portal.demo.loader import DemoError, load_demo
 from strata_portal.demo.manifest import (
@@ -42,6 +47,7 @@ def name_of(value: object) -> str | None:
     return value.name if isinstance(value, Path) else None
 
 
+@cache
 def extracted(path: Path) -> Extracted:
     """Return what the product reads from a file."""
     return extract(path, path.name, Limits())
@@ -165,18 +171,6 @@ def passages(file: DemoFile, layer: DemoLayer) -> int:
     return len(chunks)
 
 
-@pytest.fixture
-def said() -> list[str]:
-    """What a load has told."""
-    return []
-
-
-@pytest.fixture
-def loaded(db: None, said: list[str]) -> User:
-    """The demo, loaded into an empty installation; its administrator."""
-    return load_demo(password=PASSWORD, progress=said.append).administrator
-
-
 def searchable(username: str) -> set[str]:
     """Return the knowledge bases that a demo reader may search."""
     reader = Reader.for_user(User.objects.get(username=username))
@@ -189,61 +183,71 @@ def listed(username: str) -> set[str]:
     return set(KnowledgeBase.objects.listed_to(reader).values_list("slug", flat=True))
 
 
-def test_load_makes_every_layer_and_source(loaded: User, said: list[str]) -> None:
-    """All that the manifest lists is there and queued, and progress was told."""
-    assert Layer.objects.count() == len(LAYERS)
-    assert Source.objects.count() == len(MANIFEST.files)
-    assert IngestRun.objects.count() == len(MANIFEST.files)
-    assert Layer.objects.get(
-        knowledge_base__slug="regulations", name="main"
-    ).archived_patterns == ["archive/*"]
-    assert len(said) > len(MANIFEST.files)
+class LoadedDemoTests(TestCase):
+    """The demo in an empty installation, loaded once for all tests of the class."""
+
+    said: ClassVar[list[str]]
+    administrator: ClassVar[User]
+
+    @classmethod
+    def setUpTestData(cls) -> None:
+        """Load the demo."""
+        cls.said = []
+        loaded = load_demo(password=PASSWORD, progress=cls.said.append)
+        cls.administrator = loaded.administrator
+
+    def test_every_layer_and_source_is_there(self) -> None:
+        """All that the manifest lists is there and queued, and progress was told."""
+        assert Layer.objects.count() == len(LAYERS)
+        assert Source.objects.count() == len(MANIFEST.files)
+        assert IngestRun.objects.count() == len(MANIFEST.files)
+        assert Layer.objects.get(
+            knowledge_base__slug="regulations", name="main"
+        ).archived_patterns == ["archive/*"]
+        assert len(self.said) > len(MANIFEST.files)
+
+    @pytest.mark.req("S3-VIS-02", "S3-VIS-03")
+    def test_readers_see_different_parts(self) -> None:
+        """Each demo reader shows one rule of visibility."""
+        everything = {base.slug for base in MANIFEST.knowledge_bases}
+        assert searchable("admin") == listed("admin") == everything
+        assert searchable("piotr") == {"facilities", "prices"}
+        assert searchable("elena") == {"regulations"}
+        assert searchable("oleg") == listed("oleg") == {"regulations", "facilities"}
+        assert searchable("linh") == {"regulations", "facilities", "prices"}
+        assert searchable("ada") == {"regulations", "facilities", "human-resources"}
+        assert listed("ada") == searchable("ada") | {"laboratory"}
+
+    def test_people_have_the_given_password(self) -> None:
+        """One password for all, and staff are those who work in the admin."""
+        people = list(User.objects.all())
+        assert len(people) == len(MANIFEST.people) + 1
+        assert all(person.check_password(PASSWORD) for person in people)
+        staff = {person.username for person in people if person.is_staff}
+        assert staff == {"admin", "piotr"}
+
+    def test_second_load_changes_nothing(self) -> None:
+        """Rows, grants and what somebody switched off or deleted stay as they are."""
+        switched, deleted = Source.objects.all()[:2]
+        switch_source(switched, enabled=False, actor=self.administrator)
+        delete_source(deleted, actor=self.administrator)
+        before = AuditEntry.objects.count(), Source.objects.count()
+        said: list[str] = []
+
+        again = load_demo(password="another password", progress=said.append)
+
+        assert (again.added, again.people) == (0, ())
+        assert (AuditEntry.objects.count(), Source.objects.count()) == before
+        assert not Source.objects.get(pk=switched.pk).enabled
+        assert User.objects.get(username="elena").check_password(PASSWORD)
+        assert said == ["Demo: all files are loaded."]
 
 
-@pytest.mark.req("S3-VIS-02", "S3-VIS-03")
-def test_readers_see_different_parts(loaded: User) -> None:
-    """Each demo reader shows one rule of visibility."""
-    everything = {base.slug for base in MANIFEST.knowledge_bases}
-    assert searchable(loaded.username) == listed(loaded.username) == everything
-    assert searchable("piotr") == {"facilities", "prices"}
-    assert searchable("elena") == {"regulations"}
-    assert searchable("oleg") == {"regulations", "facilities"}
-    assert listed("oleg") == {"regulations", "facilities"}
-    assert searchable("linh") == {"regulations", "facilities", "prices"}
-    assert searchable("ada") == {"regulations", "facilities", "human-resources"}
-    assert listed("ada") == searchable("ada") | {"laboratory"}
-
-
-def test_people_have_the_given_password(loaded: User) -> None:
-    """One password for all, and staff are those who work in the admin."""
-    people = list(User.objects.all())
-    assert len(people) == len(MANIFEST.people) + 1
-    assert all(person.check_password(PASSWORD) for person in people)
-    assert {person.username for person in people if person.is_staff} == {
-        loaded.username,
-        "piotr",
-    }
-
-
-def test_second_load_changes_nothing(loaded: User, said: list[str]) -> None:
-    """Rows, grants and what somebody switched off or deleted stay as they are."""
-    switched, deleted = Source.objects.all()[:2]
-    switch_source(switched, enabled=False, actor=loaded)
-    delete_source(deleted, actor=loaded)
-    before = AuditEntry.objects.count(), Source.objects.count()
-    said.clear()
-
-    again = load_demo(password="another password", progress=said.append)
-
-    assert (again.added, again.people) == (0, ())
-    assert (AuditEntry.objects.count(), Source.objects.count()) == before
-    assert not Source.objects.get(pk=switched.pk).enabled
-    assert loaded.check_password(PASSWORD)
-    assert said == ["Demo: all files are loaded."]
-
-
-def test_interrupted_load_goes_on(db: None) -> None:
-    """Files that a stopped load did not reach are added by the next one."""
+def test_interrupted_load_goes_on_with_what_is_left(
+    db: None, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Missing files are added, not so a deleted knowledge base; --now ingests them."""
+    settings.PORTAL_EMBEDS = False
 
     def stop(line: str) -> None:
         if ", 3 of " in line:
@@ -252,18 +256,47 @@ def test_interrupted_load_goes_on(db: None) -> None:
     with pytest.raises(KeyboardInterrupt):
         load_demo(password=PASSWORD, progress=stop)
     assert Source.objects.count() == 3
+    for knowledge_base in KnowledgeBase.objects.exclude(slug="prices"):
+        delete_knowledge_base(knowledge_base, actor=None)
 
-    load_demo(password=PASSWORD, progress=lambda line: None)
-    assert Source.objects.count() == len(MANIFEST.files)
+    call_command("load_demo", now=True)
+
+    sources = Source.objects.values_list("layer__name", "state", "passage_count")
+    assert {layer for layer, _state, _count in sources} == {"main", "earlier"}
+    assert {state for _l, state, _c in sources} == {"ready"}, capsys.readouterr().out
+    assert all(count for _layer, _state, count in sources)
 
 
-def test_existing_administrator_is_taken(db: None) -> None:
-    """An installation keeps its own administrator, who is granted the demo."""
-    own = User.objects.create_superuser("grace", password=PASSWORD)
-    loaded = load_demo(password="another password", progress=lambda line: None)
-    assert loaded.administrator == own
-    assert own.check_password(PASSWORD)
+def test_command_takes_the_administrator_who_is_there(
+    db: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An installation keeps its administrator; the password comes from the file."""
+    own = User.objects.create_superuser("grace", password="a password of her own")
+    file = tmp_path / "password"
+    file.write_text(f"{PASSWORD}\n")
+
+    call_command("load_demo", password_file=file, token=True)
+
+    assert own.check_password("a password of her own")
     assert len(searchable("grace")) == len(MANIFEST.knowledge_bases)
+    assert User.objects.get(username="elena").check_password(PASSWORD)
+    out = capsys.readouterr().out
+    assert PASSWORD not in out
+    token = out.split("API token of grace: ")[1].strip()
+    row = find_token(token)
+    assert row is not None
+    assert row.owner == own
+
+
+def test_command_tells_the_password_it_drew(
+    db: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a file the people's password is printed, once."""
+    call_command("load_demo")
+    password = capsys.readouterr().out.split("ada is ")[1].split()[0]
+    assert User.objects.get(username="linh").check_password(password)
+    call_command("load_demo")
+    assert "password" not in capsys.readouterr().out
 
 
 def test_taken_name_is_said(db: None) -> None:
@@ -272,17 +305,6 @@ def test_taken_name_is_said(db: None) -> None:
     with pytest.raises(DemoError, match="already has Regulations"):
         load_demo(password=PASSWORD, progress=lambda line: None)
     assert not User.objects.exists()
-
-
-def test_command_reads_the_password_file(
-    db: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The password comes from the file, and is not printed then."""
-    file = tmp_path / "password"
-    file.write_text(f"{PASSWORD}\n")
-    call_command("load_demo", password_file=file)
-    assert User.objects.get(username="elena").check_password(PASSWORD)
-    assert "password" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("content", ["", "short\n", None])
@@ -295,26 +317,3 @@ def test_command_says_what_is_wrong_with_the_file(
         file.write_text(content)
     with pytest.raises(CommandError, match="password"):
         call_command("load_demo", password_file=file)
-
-
-def test_command_prints_password_and_token(
-    db: None, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Without a file the drawn password is told once; a token when asked for."""
-    call_command("load_demo", token=True)
-    out = capsys.readouterr().out
-    password = out.split("ada is ")[1].split()[0]
-    assert User.objects.get(username="linh").check_password(password)
-    assert "API token of admin: strata_" in out
-    call_command("load_demo")
-    assert "password" not in capsys.readouterr().out
-
-
-def test_ingest_in_this_process(
-    db: None, model: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With --now every source ends ready, with its passages."""
-    call_command("load_demo", now=True)
-    states = set(Source.objects.values_list("state", flat=True))
-    assert states == {"ready"}, capsys.readouterr().out
-    assert 150 <= sum(Source.objects.values_list("passage_count", flat=True)) <= 300
