@@ -276,7 +276,9 @@ def _full_stop_ends(text: str, stop: int, at: int, *, ellipsis: bool) -> bool:
         return False
     if bare in _BEFORE_NUMBERS:
         return not _ROMAN_OR_LETTER.match(text, at)
-    initial = len(word) == 1 and word.isalpha() and bare not in _TRAILS
+    # A lower-case letter may be a word: "e" is Romanian for "is".
+    is_word = word in FUNCTION_WORDS or bare in _TRAILS
+    initial = len(word) == 1 and word.isalpha() and not is_word
     if initial or _DOTTED.fullmatch(word):
         return bare in _TRAILS and _begins_sentence(text, at)
     if bare in _TRAILS:

@@ -1,0 +1,72 @@
+"""The words that the keyword branch stores and demands."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge.terms import MAX_WORD_LENGTH, content_words, index_terms, words
+
+
+@pytest.mark.req("S3-HYB-04", "REL-X2")
+def test_tone_marks_are_kept_in_both_unicode_forms() -> None:
+    text = "Đăng ký dang dở"
+    assert words(text) == ["đăng", "ký", "dang", "dở"]
+    assert words(unicodedata.normalize("NFD", text)) == words(text)
+
+
+@pytest.mark.req("S3-HYB-03")
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("Who takes care of the elderly?", ["takes", "care", "elderly"]),
+        ("Care este termenul de plată?", ["termenul", "plată"]),
+        ("Kto może odwołać prezesa i kiedy?", ["odwołać", "prezesa"]),
+        ("Когда был принят закон о данных?", ["принят", "закон", "данных"]),
+        ("Biểu mẫu QT-07 được dùng khi nào?", ["biểu", "mẫu", "qt", "07", "dùng"]),
+        ("What is nghỉ phép năm for staff?", ["nghỉ", "phép", "năm", "staff"]),
+    ],
+)
+def test_grammatical_words_of_the_query_are_dropped(
+    query: str, kept: list[str]
+) -> None:
+    assert content_words(query, []) == kept
+
+
+def test_a_query_of_grammatical_words_alone_demands_nothing() -> None:
+    assert content_words("to be or not to be", ["en"]) == []
+
+
+def test_each_word_is_demanded_once() -> None:
+    assert content_words("fee fees fee", ["en"]) == ["fee", "fees"]
+
+
+def test_the_layers_languages_break_a_tie() -> None:
+    assert content_words("a fost", ["ro"]) == []
+
+
+@pytest.mark.req("D8")
+def test_context_and_text_are_indexed_together() -> None:
+    assert index_terms("Fees > QT-07", "asyncio.TaskPool 4,287.50") == (
+        "fees qt 07 asyncio taskpool 4 287 50"
+    )
+
+
+def test_compatibility_forms_and_stress_marks_do_not_split_words() -> None:
+    assert words("oﬃce ＡＢ12 до\u0301ма İstanbul pass\u00adword") == [
+        "office",
+        "ab12",
+        "дома",
+        "istanbul",
+        "password",
+    ]
+
+
+@given(st.text(max_size=300))
+def test_terms_are_what_their_own_words_say(text: str) -> None:
+    terms = index_terms("", text)
+    assert terms.split(" ") == words(text) or not terms
+    assert words(terms) == words(text)
+    assert all(len(word) <= MAX_WORD_LENGTH for word in words(text))
+    assert set(content_words(text, [])) <= set(words(text))
