@@ -7,6 +7,7 @@ from django.db.models import Count
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, reverse
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -24,6 +25,18 @@ class PortalAdminSite(admin.AdminSite):
     site_header = gettext_lazy("Strata Portal")
     site_title = gettext_lazy("Strata Portal")
     index_title = gettext_lazy("Overview")
+
+    def register(
+        self, model_or_iterable: Any, admin_class: Any = None, **options: Any
+    ) -> None:
+        """Leave out the queue's own pages: whoever may add a schedule has a shell."""
+        models = (
+            [model_or_iterable]
+            if isinstance(model_or_iterable, type)
+            else model_or_iterable
+        )
+        kept = [model for model in models if model._meta.app_label != "django_q"]
+        super().register(kept, admin_class, **options)
 
     def get_urls(self) -> list[URLResolver | URLPattern]:
         """Leave out `r/`, which tells of rows that the person does not administer."""
@@ -56,7 +69,7 @@ def dashboard_of(request: HttpRequest) -> dict[str, Any] | None:
         "attention": [
             {
                 "state": "failed",
-                "label": labels[SourceState.FAILED],
+                "label": capfirst(labels[SourceState.FAILED]),
                 "text": source.title,
                 "url": reverse("admin:knowledge_source_change", args=[source.pk]),
                 "detail": source.state_reason,
@@ -66,7 +79,7 @@ def dashboard_of(request: HttpRequest) -> dict[str, Any] | None:
         "sources": [
             {
                 "state": state,
-                "label": label,
+                "label": capfirst(label),
                 "count": counts[state],
                 "url": f"{listing}?state__exact={state}",
             }
@@ -83,13 +96,13 @@ def worker_health() -> dict[str, str]:
     if not trouble:
         return {
             "state": "ready",
-            "label": _("running"),
+            "label": _("Running"),
             "text": _("The worker takes in new files."),
             "detail": "",
         }
     return {
         "state": "failed",
-        "label": _("stuck"),
+        "label": _("Stuck"),
         "text": trouble,
         "detail": _("New files wait until it runs again. They are not lost."),
     }

@@ -16,6 +16,7 @@ from django.http import (
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -103,7 +104,7 @@ class SourceAdmin(ScopedAdmin[Source]):
                 '<span class="state" data-state="{}">{}</span> '
                 '<span class="state-reason">{}</span>',
                 obj.state,
-                obj.get_state_display(),
+                capfirst(obj.get_state_display()),
                 obj.state_reason,
             )
         return format_html(
@@ -116,7 +117,7 @@ class SourceAdmin(ScopedAdmin[Source]):
             reverse("admin:knowledge_source_progress"),
             str(obj.pk),
             obj.state,
-            obj.get_state_display(),
+            capfirst(obj.get_state_display()),
             obj.state_reason,
         )
 
@@ -201,7 +202,7 @@ class SourceAdmin(ScopedAdmin[Source]):
                         "title": source.title,
                         "url": reverse("admin:knowledge_source_change", args=[source.pk]),
                         "state": source.state,
-                        "label": source.get_state_display(),
+                        "label": capfirst(source.get_state_display()),
                     },
                     status=201,
                 )
@@ -405,7 +406,7 @@ def progress_of(source: Source, run: IngestRun | None) -> dict[str, Any]:
         stage = run.get_state_display() if waiting else run.get_stage_display()
     return {
         "state": source.state,
-        "label": source.get_state_display(),
+        "label": capfirst(source.get_state_display()),
         "stage": stage,
         "percent": run.percent if working and run is not None else None,
         "message": source.state_reason,
