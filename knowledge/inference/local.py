@@ -5,10 +5,10 @@ are the last hidden states of the tokens of the text itself (see ``tokens``); a 
 that has none, or whose tokenizer cannot say where a token ends, gives passages without.
 """
 
-import copy
 import hashlib
 import json
 import math
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -45,6 +45,8 @@ TEXTS_FILE = "ordinary_texts.txt"
 # The longest input that is worth tokenizing where a model states no window.
 _UNSTATED_WINDOW = 8_192
 
+_TEXTS_PER_TURN = 16
+
 
 class LocalBackend:
     """One model, in this process.
@@ -75,18 +77,18 @@ class LocalBackend:
                 f"The embedding model {name!r} has no fast tokenizer, so its tokens "
                 "cannot be counted. Choose a model with a tokenizer.json."
             )
-        # A copy, since the model's own is switched between paddings while it works.
-        self._tokenizer = copy.deepcopy(fast)
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        self._tokenizer.encode_special_tokens = bool(
+        self._tokenizer = fast
+        # The library switches padding and truncation of the one tokenizer for each
+        # call, and a copy of it would take 270 MB.
+        self._tokenizing = threading.Lock()
+        self._splits_special_tokens = bool(
             getattr(tokenizer, "split_special_tokens", False)
         )
         stated = self._model.max_seq_length or math.inf
         self._window = int(stated) if stated < 1e6 else _UNSTATED_WINDOW
         self._prefixes = _read_prefixes(self._model, name)
-        sample = self._tokenizer.encode(self._prefixes[InputType.PASSAGE] + "a")
-        alone = self._tokenizer.encode("a", add_special_tokens=False)
+        (sample,) = self._tokenize([self._prefixes[InputType.PASSAGE] + "a"])
+        (alone,) = self._tokenize(["a"], add_special_tokens=False)
         self._reserved = len(sample.ids) - len(alone.ids)
         self._between_layers: Callable[[], None] | None = None
         self._hook_layers()
@@ -142,13 +144,13 @@ class LocalBackend:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Count each text's tokens, without prefix and special tokens."""
-        encodings = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        encodings = self._tokenize(texts, add_special_tokens=False)
         return [len(encoding.ids) for encoding in encodings]
 
     def prepare(self, texts: Sequence[str], kind: InputType) -> list[Prepared]:
         """Tokenize texts: their lengths decide which are computed together."""
         prefix = self._prefixes[kind]
-        encodings = self._tokenizer.encode_batch([prefix + text for text in texts])
+        encodings = self._tokenize([prefix + text for text in texts])
         return [
             self._locate(text, encoding, len(prefix))
             for text, encoding in zip(texts, encodings, strict=True)
@@ -201,6 +203,22 @@ class LocalBackend:
             vectors.append(own / np.linalg.norm(own, axis=1, keepdims=True))
         return np.array(np.concatenate(vectors).mean(axis=0, dtype=np.float64))
 
+    def _tokenize(
+        self, texts: Sequence[str], *, add_special_tokens: bool = True
+    ) -> list[Encoding]:
+        """Tokenize whole texts, a few at a time, so that a query gets in between."""
+        encodings: list[Encoding] = []
+        for start in range(0, len(texts), _TEXTS_PER_TURN):
+            with self._tokenizing:
+                self._tokenizer.no_padding()
+                self._tokenizer.no_truncation()
+                self._tokenizer.encode_special_tokens = self._splits_special_tokens
+                encodings += self._tokenizer.encode_batch(
+                    list(texts[start : start + _TEXTS_PER_TURN]),
+                    add_special_tokens=add_special_tokens,
+                )
+        return encodings
+
     def _hook_layers(self) -> None:
         def pause(*_arguments: object) -> None:
             if self._between_layers is not None:
@@ -232,7 +250,9 @@ class LocalBackend:
 
     def _forward(self, texts: list[str], kind: InputType) -> "_Output":
         # ``encode`` would do the same but give either vectors or token vectors.
-        features = self._model.preprocess(texts, prompt=self._prefixes[kind] or None)
+        with self._tokenizing:
+            prompt = self._prefixes[kind] or None
+            features = self._model.preprocess(texts, prompt=prompt)
         output = self._model(features)
         vectors = torch.nn.functional.normalize(output["sentence_embedding"], dim=1)
         tokens = output.get("token_embeddings")
