@@ -232,8 +232,10 @@ class BareSearch:
                 f"AND space_id = {space} ORDER BY distance LIMIT {TOP})"
             )
         before = f"SET LOCAL hnsw.ef_search = {EF_SEARCH};" if plan.by_index else ""
-        union = " UNION ALL ".join(parts)
-        self.statement = f"{before}{union} ORDER BY distance LIMIT {TOP}"
+        nearest = " UNION ALL ".join(parts)
+        if len(parts) > 1:
+            nearest += f" ORDER BY distance LIMIT {TOP}"
+        self.statement = before + nearest
         self.count = len(parts)
 
     def __call__(self, query: Query) -> list[Any]:

@@ -194,8 +194,9 @@ def by_meaning(
     if not parts:
         return []
     union = Sql(
-        " UNION ALL ".join(f"({part.text})" for part in parts)
-        + " ORDER BY distance, passage_id LIMIT %s",
+        "SELECT passage_id, distance FROM ("
+        + " UNION ALL ".join(f"({part.text})" for part in parts)
+        + ") nearest ORDER BY distance, passage_id LIMIT %s",
         (*(param for part in parts for param in part.params), count),
     )
     before = ["max_parallel_workers_per_gather = 0"]

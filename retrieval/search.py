@@ -278,9 +278,17 @@ def run_branches(
         rankings[Branch.MEANING] = run(
             Branch.MEANING,
             journal,
-            lambda: by_meaning(reach, found.space, found.vector, count=count),
+            lambda: above_floor(
+                by_meaning(reach, found.space, found.vector, count=count)
+            ),
         )
     return rankings, vector
+
+
+def above_floor(candidates: list[Candidate]) -> list[Candidate]:
+    """Return the candidates of the meaning branch that are similar enough (R2)."""
+    floor = settings.STRATA_SIMILARITY_FLOOR
+    return [row for row in candidates if row.score >= floor]
 
 
 def keywords(
