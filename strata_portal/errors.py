@@ -2,12 +2,11 @@
 
 import sys
 
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.defaults import server_error
 
-from retrieval.api.errors import RETRY_SECONDS, refuse
+from retrieval.api.errors import RETRY_SECONDS, is_outage, refuse
 
 API = "/api/v1/"
 
@@ -26,7 +25,7 @@ def failed(request: HttpRequest) -> HttpResponse:
     be asked for again.
     """
     is_api = request.path_info.startswith(API)
-    if isinstance(sys.exc_info()[1], (OperationalError, InterfaceError)):
+    if is_outage(sys.exc_info()[1]):
         response = refuse(503) if is_api else render(request, "503.html", status=503)
         response["Retry-After"] = str(RETRY_SECONDS)
         return response

@@ -15,7 +15,7 @@ from django.core.exceptions import (
     RequestDataTooBig,
     SuspiciousOperation,
 )
-from django.db import InterfaceError, OperationalError
+from django.db import DatabaseError, DataError, IntegrityError, InterfaceError
 from django.http import Http404, HttpResponseBase, JsonResponse
 from rest_framework import exceptions, status
 from rest_framework.response import Response
@@ -80,6 +80,13 @@ def content(
     return {"error": {"code": code, "message": message, "fields": dict(fields or {})}}
 
 
+def is_outage(error: BaseException | None) -> bool:
+    """Tell whether the database failed us, and not we the database."""
+    return isinstance(error, (DatabaseError, InterfaceError)) and not isinstance(
+        error, (DataError, IntegrityError)
+    )
+
+
 def refuse(status_code: int) -> JsonResponse:
     """Return a refusal for what fails before or beside the API's own views."""
     code, message = MESSAGES[status_code]
@@ -101,7 +108,7 @@ def handle_error(error: Exception, context: Mapping[str, Any]) -> Response:
     without it. A failing database, the resolver's included, ends the request: the
     answer is never built from what could still be read.
     """
-    if isinstance(error, (OperationalError, InterfaceError)):
+    if is_outage(error):
         logger.error("the API cannot reach the database: %s", type(error).__name__)
         return told(status.HTTP_503_SERVICE_UNAVAILABLE, {"Retry-After": RETRY_SECONDS})
     error = as_api_error(error)

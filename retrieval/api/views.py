@@ -9,6 +9,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework import exceptions
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -91,7 +92,9 @@ class SearchView(ApiView):
             raise exceptions.ValidationError(
                 {"layers": ["An agent client's token names no layers. Leave this out."]}
             )
-        given = serializers.SearchRequestSerializer(data=request.data)
+        # `null` would count as "no data", which is another thing to say.
+        body = request.data if request.data is not None else []
+        given = serializers.SearchRequestSerializer(data=body)
         given.is_valid(raise_exception=True)
         asked = given.validated_data
         try:
@@ -229,7 +232,10 @@ class SchemaView(SpectacularAPIView):
     def finalize_response(
         self, request: Request, response: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        """Keep it out of shared caches, as all that needs a sign-in."""
+        """Keep it out of shared caches; a refusal has the shape of all others."""
+        if getattr(response, "exception", False):
+            request.accepted_renderer = JSONRenderer()
+            request.accepted_media_type = JSONRenderer.media_type
         response = super().finalize_response(request, response, *args, **kwargs)
         protect(response)
         return response
