@@ -58,16 +58,17 @@ def wait_until_ready(url: str, process: subprocess.Popen[bytes]) -> None:
     """
     until = time.monotonic() + START_SECONDS
     health: dict[str, object] = {}
-    while time.monotonic() < until and process.poll() is None:
-        try:
-            health = httpx.get(f"{url}/health", trust_env=False).json()
-        except httpx.HTTPError:
-            health = {"status": "not listening"}
-        if health["status"] == "ready":
-            return
-        if health["status"] == "failed":
-            break
-        time.sleep(0.2)
+    with httpx.Client(trust_env=False, timeout=30) as client:
+        while time.monotonic() < until and process.poll() is None:
+            try:
+                health = client.get(f"{url}/health").json()
+            except httpx.HTTPError:
+                health = {"status": "not listening"}
+            if health["status"] == "ready":
+                return
+            if health["status"] == "failed":
+                break
+            time.sleep(0.2)
     raise RuntimeError(f"The model server did not become ready: {health}")
 
 

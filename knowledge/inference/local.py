@@ -196,10 +196,11 @@ class LocalBackend:
 
     def _mean_of(self, texts: list[str]) -> npt.NDArray[np.float64]:
         vectors: list[Floats] = []
-        for item in self.prepare(texts, InputType.PASSAGE):
-            with torch.inference_mode():
-                output = self._forward([item.text], InputType.PASSAGE)
-            own = _own_rows(output, 0, item)
+        prepared = self.prepare(texts, InputType.PASSAGE)
+        with torch.inference_mode():
+            output = self._forward(texts, InputType.PASSAGE)
+        for row, item in enumerate(prepared):
+            own = _own_rows(output, row, item)
             vectors.append(own / np.linalg.norm(own, axis=1, keepdims=True))
         return np.array(np.concatenate(vectors).mean(axis=0, dtype=np.float64))
 

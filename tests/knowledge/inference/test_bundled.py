@@ -98,7 +98,7 @@ def test_other_data_is_refused(tmp_path: Path) -> None:
     data_file.write_bytes(b"E5S1 and something else")
     with pytest.raises(BundledModelError, match="not the file this version knows"):
         ensure_bundled_model(tmp_path / "models", None, data_file)
-    assert not list((tmp_path / "models").glob("*q4*"))
+    assert not [path for path in (tmp_path / "models").iterdir() if path.is_dir()]
 
 
 def test_a_folder_that_cannot_be_written_gets_a_sentence(tmp_path: Path) -> None:
