@@ -239,7 +239,7 @@ def embed_missing(
                 StagedVector(
                     space=space,
                     embedded_sha256=sha,
-                    embedding=embedding.vector,
+                    embedding=list(embedding.vector),
                     packed=embedding.tokens,
                 )
                 for (sha, _chunk), embedding in zip(batch, embeddings, strict=True)
