@@ -119,6 +119,8 @@ _SEPARATOR = re.compile(r"\**_*\s*[.:–—-]?\s*")
 _STOPS = re.compile(r"[.:;](?=\s|\*|\Z)")
 _ROW_CELL = re.compile(r"\s*\|?\s*\**([A-Z]?\d{1,3}(?:\.\d{1,3}){1,5})\**\s*\|\s*")
 
+# What a line ends with if a numbered one may follow it.
+_LINE_ENDS = frozenset(".;:!?,*")
 _SHORT_LINE = 100
 _LONGEST_CLAUSE_TITLE = 80
 _LONGEST_CLAUSE_TITLE_WORDS = 10
@@ -184,16 +186,11 @@ def _label_lines(text: str, block: Block) -> Iterator[tuple[int, str, bool]]:
         end = text.find("\n", start, block.end)
         end = block.end if end < 0 else end
         line = text[start:end]
-        if not before or before[-1] in ".;:!?,*":
-            yield start, line, end < block.end and not _starts_item(text, end + 1)
+        if not before or before[-1] in _LINE_ENDS:
+            open_end = line.rstrip()[-1:] not in _LINE_ENDS
+            yield start, line, open_end and end < block.end
         before = line.rstrip() or before
         start = end + 1
-
-
-def _starts_item(text: str, at: int) -> bool:
-    line = text[at : at + 40]
-    marks = _MARKS.match(line)
-    return _parse_label(line[marks.end() if marks else 0 :]) is not None
 
 
 def _open_heading(text: str, block: Block, stack: list[_Open]) -> _Open:

@@ -25,16 +25,18 @@ _CELL_GAP = 1.0
 # Between two pieces that were not drawn one after the other.
 _JUMP_GAP = 0.5
 _GUTTER = 0.5
+_LETTER_WIDTH = 0.55
 _FONT_CHANGE = 1.12
 _PARAGRAPH_GAP = 1.75
+_LINE_GAP = 1.45
 _INDENT = 0.9
 # Shares of the column's width.
 _SHORT_LINE = 0.82
 
 _BULLET = re.compile(r"[•▪◦‣·●○■□–—*\uf0b7\uf0a7\uf0d8-]\s*(?=\S)")
 _LABEL = re.compile(
-    r"\(?(?:\d{1,3}(?:\.\d{1,3}){0,5}|[a-zđ]|[ivxlc]{1,6}|[IVXLC]{1,6}|[A-Z])[.)]?\s"
-    r"|§\s?\d"
+    r"\(?(?:\d{1,3}(?:\.\d{1,3}){0,5}|[a-zđ]|[ivxlc]{1,6}|[IVXLC]{1,6}|[A-Z])[.)]\s"
+    r"|\d{1,3}(?:\.\d{1,3}){1,5}\s|\d{1,3}\s{1,4}(?P<next>[^\W\d_])|§\s?\d"
 )
 _LONE_LABEL = re.compile(
     r"(?:[•▪◦‣·●○■□–—*\uf0b7\uf0a7\uf0d8-]|\(?(?:\d{1,3}(?:\.\d{1,3}){0,5}|[^\W\d_]"
@@ -458,8 +460,14 @@ def _starts_paragraph(
     left, right, usual = edges
     step = before.baseline - line.baseline
     if step <= 0 or step > max(1.3 * usual, 1.25 * line.size):
-        return step <= 0 or step > _PARAGRAPH_GAP * line.size or step > 1.3 * usual
-    short = before.end < left + _SHORT_LINE * (right - left)
+        wide = step > 1.3 * usual and step > _LINE_GAP * line.size
+        return step <= 0 or step > _PARAGRAPH_GAP * line.size or wide
+    if usual and line.size >= usual and before.text[-1:] not in _TERMINAL:
+        # Larger than a line of body text is high: a heading of several lines.
+        return False
+    next_word = _LETTER_WIDTH * line.size * len(line.text.split(maxsplit=1)[0])
+    had_room = before.end + next_word < right
+    short = had_room and before.end < left + _SHORT_LINE * (right - left)
     if short and not line.text[:1].islower():
         return True
     indented = line.start > before.start + _INDENT * line.size
@@ -476,9 +484,13 @@ def _differs(before: Line, line: Line) -> bool:
 def _starts_item(text: str, before: str) -> bool:
     if _BULLET.match(text):
         return True
-    return bool(_LABEL.match(text)) and (
-        before[-1:] in _TERMINAL + "," or bool(_LABEL.match(before))
-    )
+    return _has_label(text) and (before[-1:] in _TERMINAL + "," or _has_label(before))
+
+
+def _has_label(text: str) -> bool:
+    """Tell whether a line begins with a number ("2 years" does not, "2 Fees" does)."""
+    label = _LABEL.match(text)
+    return label is not None and (label["next"] is None or label["next"].isupper())
 
 
 def _continues(before: str, after: str) -> bool:
@@ -491,5 +503,5 @@ def _paragraph(lines: list[Line]) -> Paragraph:
     for line in lines[1:]:
         text = join_texts(text, line.text)
     text = text.rstrip("\u00ad")
-    is_item = bool(_BULLET.match(text) or _LABEL.match(text))
+    is_item = bool(_BULLET.match(text)) or _has_label(text)
     return Paragraph(text, tuple(lines), is_row=lines[0].in_table, is_item=is_item)
