@@ -77,8 +77,8 @@ def run_in_foreground() -> NoReturn:
     os.umask(0o077)
     os.chdir("/")
     die_with_parent(signal.SIGINT)
-    arguments = [program, "-D", place.data, "-c", f"config_file={place.settings}"]
-    os.execve(program, arguments, server_environment())  # noqa: S606
+    options = ["-D", str(place.data), "-c", f"config_file={place.settings}"]
+    os.execve(program, [str(program), *options], server_environment())  # noqa: S606
 
 
 def die_with_parent(number: signal.Signals) -> None:
