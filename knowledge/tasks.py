@@ -3,9 +3,10 @@
 Each begins with a sign of life, so that a cluster with much to do needs no other.
 """
 
+from knowledge import indexes
 from knowledge.ingest import run_ingest
 from knowledge.upkeep import clean
-from knowledge.vitals import CLUSTER, leave_sign
+from knowledge.vitals import CLUSTER, leave_sign, shown_upkeep
 
 
 def beat() -> None:
@@ -22,4 +23,12 @@ def ingest_source(run_id: int) -> str:
 def sweep() -> None:
     """Delete what is past its keeping time, and files that no row names."""
     leave_sign(CLUSTER)
-    clean()
+    with shown_upkeep():
+        clean()
+
+
+def tune() -> None:
+    """Make and drop the vector indexes of large knowledge bases; may take minutes."""
+    leave_sign(CLUSTER)
+    with shown_upkeep():
+        indexes.tune()

@@ -1,10 +1,14 @@
 """What the task cluster leaves in the database, and what it tells of its health."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
 from django.conf import settings
+from django.db import DatabaseError, connection
 from django.db.models import DurationField, ExpressionWrapper, Max, Min
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -25,6 +29,31 @@ UNSETTLED_TASKS: Final = 50
 def leave_sign(name: str) -> None:
     """Leave a sign of life; only a cluster that really works can run what calls this."""
     WorkerBeat.objects.update_or_create(name=name, defaults={"at": Now()})
+
+
+@contextmanager
+def shown_upkeep() -> Iterator[None]:
+    """Show from a thread of its own that upkeep goes on, however long it takes."""
+    over = threading.Event()
+
+    def show() -> None:
+        while True:
+            try:
+                leave_sign(UPKEEP)
+            except DatabaseError:
+                # The next round tries again, on a new connection.
+                connection.close()
+            if over.wait(settings.STRATA_LEASE_SECONDS / 4):
+                break
+        connection.close()
+
+    thread = threading.Thread(target=show, daemon=True, name="upkeep")
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,8 @@ from knowledge.vitals import vital_signs
 logger = logging.getLogger(__name__)
 
 TICK_SECONDS: Final = 1.0
-SWEEP_SECONDS: Final = 4.0
+SWEEP_SECONDS: Final = 2.0
+TUNE_SECONDS: Final = 300.0
 CLEAN_SECONDS: Final = 24 * 3600.0
 # After the start, before the first daily clean-up.
 CLEAN_DELAY_SECONDS: Final = 90.0
@@ -79,8 +80,13 @@ class Watchdog:
         self.pause = 0.0
         beat = settings.STRATA_HEARTBEAT_SECONDS / 3
         self.rounds = [
-            Periodic(beat, lambda: queue_if_idle("knowledge.tasks.beat")),
+            # The sweep first: after it a beat is often not needed, while a beat that
+            # waits would keep the sweep from queueing anything.
             Periodic(SWEEP_SECONDS, sweep_runs),
+            Periodic(beat, lambda: queue_if_idle("knowledge.tasks.beat")),
+            Periodic(
+                TUNE_SECONDS, lambda: async_task("knowledge.tasks.tune", save=False)
+            ),
             Periodic(
                 CLEAN_SECONDS,
                 lambda: async_task("knowledge.tasks.sweep", save=False),
