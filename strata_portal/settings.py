@@ -334,11 +334,11 @@ LOGGING: dict[str, Any] = {
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env_text("LOG_LEVEL", "INFO")},
-    # It tells of every call to the model server, two for each search.
-    "loggers": {"httpx": {"level": "WARNING"}},
     # Its lines on each task say nothing that the run's own row does not.
     "loggers": {
         "django-q": {"level": "WARNING"},
+        # It tells of every call to the model server, two for each search.
+        "httpx": {"level": "WARNING"},
         # uvicorn's own handler would write addresses as they come, tokens included.
         "uvicorn": {"handlers": ["console"], "propagate": False},
         "uvicorn.access": {"handlers": ["console"], "propagate": False},
