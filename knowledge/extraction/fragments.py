@@ -53,7 +53,7 @@ class Fragment:
 
 @dataclass(slots=True)
 class PageContent:
-    """What a page shows: its text fragments and whether it shows images."""
+    """What a page shows: text fragments, images, and how many glyphs say no character."""
 
     fragments: list[Fragment] = field(default_factory=list)
     images: int = 0
@@ -65,6 +65,7 @@ class _Typeface:
     font: Font
     width_scale: float
     bold: bool
+    readable: bool
 
 
 @dataclass(slots=True)
@@ -352,7 +353,10 @@ class _Interpreter:
         if face is None:
             return "", 0.0
         data = item.original_bytes if hasattr(item, "original_bytes") else bytes(item)
-        codes, text = _characters(face.font, data, self.content)
+        codes, text = _characters(face.font, data)
+        if not face.readable:
+            self.content.unmapped += len(codes)
+            text = ""
         widths = face.font.character_widths
         default = widths.get("default", 500)
         total = 0.0
@@ -447,10 +451,17 @@ def _typeface(font: DictionaryObject) -> _Typeface | None:
     descriptor = parsed.font_descriptor
     name = f"{parsed.name} {descriptor.name} {descriptor.weight}".casefold()
     heavy = any(word in name for word in ("bold", "black", "heavy", "-bd", "semibold"))
-    return _Typeface(parsed, scale, heavy)
+    return _Typeface(parsed, scale, heavy, _is_readable(font, parsed))
 
 
-def _characters(font: Font, data: bytes, content: PageContent) -> tuple[str, str]:
+def _is_readable(font: DictionaryObject, parsed: Font) -> bool:
+    """Tell whether a font says which characters its glyphs stand for."""
+    by_glyph = font.get("/Encoding") in {"/Identity-H", "/Identity-V"}
+    mapped = "/ToUnicode" in font or bool(parsed.character_map)
+    return parsed.interpretable and (mapped or not by_glyph)
+
+
+def _characters(font: Font, data: bytes) -> tuple[str, str]:
     """Return the codes (for widths) and the readable text of a shown string."""
     if isinstance(font.encoding, str):
         try:
@@ -462,9 +473,6 @@ def _characters(font: Font, data: bytes, content: PageContent) -> tuple[str, str
         codes = data.decode("latin-1")
         named = "".join(str(font.encoding.get(byte, chr(byte))) for byte in data)
     text = "".join(_glyph_text(str(font.character_map.get(one, one))) for one in named)
-    if not font.interpretable:
-        content.unmapped += len(codes)
-        return codes, ""
     return codes, _plain_letters(text)
 
 

@@ -41,6 +41,12 @@ SCANNED = (
     "be read from it. There are three ways out: upload the document as DOCX, upload "
     "its text, or run OCR (text recognition) on it first and upload the result."
 )
+UNMAPPED = (
+    "The PDF shows text, but its fonts do not say which characters it is made of, so "
+    "no readable text can be taken from it. There are three ways out: upload the "
+    "document as DOCX, upload its text, or run OCR (text recognition) on it first and "
+    "upload the result."
+)
 ENCRYPTED = (
     "The PDF is encrypted and needs a password to open. Please remove the password "
     "(save or print it as a new PDF) and upload it again."
@@ -81,6 +87,7 @@ class _PageText:
     lines: list[Line] = field(default_factory=list)
     plain: list[str] = field(default_factory=list)
     images: int = 0
+    unmapped: int = 0
     failed: bool = False
 
     @property
@@ -153,7 +160,7 @@ def _read(reader: PdfReader, index: int) -> _PageText:
             float(page.mediabox.height),
         )
         content = read_page(page)
-        text.images = content.images
+        text.images, text.unmapped = content.images, content.unmapped
         fragments = [*content.fragments, *_form_values(page, len(content.fragments))]
         text.lines = read_lines(fragments)
         text.plain = list(_comments(page))
@@ -178,10 +185,12 @@ def _read_again(path: Path, pages: list[_PageText]) -> None:
 
 
 def _gave_nothing(page: _PageText) -> bool:
-    return page.is_blank and not page.images
+    return page.is_blank and not page.images and not page.unmapped
 
 
 def _refuse_blank(pages: Sequence[_PageText]) -> None:
+    if any(page.unmapped for page in pages):
+        raise ExtractionError("scanned", UNMAPPED)
     if any(page.images for page in pages):
         raise ExtractionError("scanned", SCANNED)
     if any(page.failed for page in pages):
@@ -391,6 +400,12 @@ class _Assembly:
             yield (
                 f"No text on page {', '.join(blank[:20])}: only an image. Run OCR on "
                 "the document if its text matters."
+            )
+        unmapped = sum(one.unmapped for one in self._source)
+        if unmapped:
+            yield (
+                f"{unmapped:,} characters could not be read, since their fonts do not "
+                "say which characters they are."
             )
         failed = [str(one.number) for one in self._source if one.failed]
         if failed:

@@ -612,6 +612,15 @@ def test_a_scan_is_refused_with_three_ways_out(tmp_path: Path) -> None:
         assert way in error.message
 
 
+def test_fonts_that_name_no_characters_are_refused_like_a_scan(tmp_path: Path) -> None:
+    data = PdfFile().add(line("abcd", 72, 700, 11, "U1")).data()
+    glyphs = data.replace(b"/Type1 /BaseFont /Mapped /ToUnicode 6 0 R", (
+        b"/Type0 /BaseFont /X /Encoding /Identity-H".ljust(41)
+    ))  # fmt: skip
+    error = refusal(written(tmp_path, "glyphs.pdf", glyphs))
+    assert (error.code, "OCR" in error.message) == ("scanned", True)
+
+
 @pytest.mark.req("S1-ING-06", "R11")
 def test_an_invisible_text_layer_over_a_scan_counts_as_ocr(tmp_path: Path) -> None:
     pdf = PdfFile(images={0}).add(
