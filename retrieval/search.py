@@ -4,7 +4,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -259,30 +259,20 @@ def run_branches(
     The words are looked up while the model server embeds the query.
     """
     count = settings.STRATA_CANDIDATES
+    rankings: dict[Branch, list[Candidate]] = {}
     with query_embedding(text, space, given, journal) as embedding:
-        rankings = {
-            Branch.KEYWORDS: run(
-                Branch.KEYWORDS,
-                journal,
-                lambda: keywords(reach, text, count, journal),
-            ),
-            Branch.CODES: run(
-                Branch.CODES,
-                journal,
-                lambda: by_codes(reach, code_keys(text), count=count),
-            ),
-        }
+        with running(Branch.KEYWORDS, journal):
+            rankings[Branch.KEYWORDS] = keywords(reach, text, count, journal)
+        with running(Branch.CODES, journal):
+            rankings[Branch.CODES] = by_codes(reach, code_keys(text), count=count)
         vector = embedding()
     if vector is not None:
-        found = vector
-        rankings[Branch.MEANING] = run(
-            Branch.MEANING,
-            journal,
-            lambda: above_floor(
-                by_meaning(reach, found.space, found.vector, count=count)
-            ),
-        )
-    return rankings, vector
+        with running(Branch.MEANING, journal):
+            rankings[Branch.MEANING] = above_floor(
+                by_meaning(reach, vector.space, vector.vector, count=count)
+            )
+    # A vector whose comparison failed is not compared with the hits of the others.
+    return rankings, vector if Branch.MEANING in rankings else None
 
 
 def above_floor(candidates: list[Candidate]) -> list[Candidate]:
@@ -303,24 +293,21 @@ def keywords(
     return ranking.candidates
 
 
-def run(
-    branch: Branch, journal: Journal, query: Callable[[], list[Candidate]]
-) -> list[Candidate]:
-    """Return a branch's ranking; one that fails is said, and the others go on (X7)."""
+@contextmanager
+def running(branch: Branch, journal: Journal) -> Iterator[None]:
+    """Run one branch; where it fails, that is said, and the others go on (X7)."""
+    # Within a caller's transaction an error must not spoil the rest of it.
+    protected = transaction.atomic() if connection.in_atomic_block else nullcontext()
     with journal.stage(branch):
         try:
-            if not connection.in_atomic_block:
-                return query()
-            # Within the caller's transaction an error must not spoil the rest of it.
-            with transaction.atomic():
-                return query()
+            with protected:
+                yield
         except DatabaseError:
             logger.exception("the branch %s failed", branch)
             journal.say(
                 Label.DEGRADED,
                 _("A part of the search failed; the results come from the rest of it."),
             )
-            return []
 
 
 @contextmanager
@@ -373,7 +360,7 @@ def wait_for(future: Future[QueryVector], journal: Journal) -> QueryVector | Non
             logger.warning("the model server did not answer in time")
             notice = _("The model server is slow, so only words and codes count.")
         except ModelMismatchError as error:
-            logger.error("%s", error)
+            logger.warning("%s", error)
             notice = _(
                 "The model server serves another model than the corpus is indexed "
                 "with, so only words and codes count."

@@ -129,7 +129,11 @@ def test_empty_reach_asks_nothing_of_passages() -> None:
             result = with_vector(reader, "fee QT-07", layers=layers)
         assert result.hits == ()
         assert isinstance(result.stage_ms["total"], float)
-        touched = [query["sql"] for query in queries if "passage" in query["sql"]]
+        touched = [
+                query["sql"]
+                for query in queries
+                if "knowledge_passage" in query["sql"]
+            ]
         assert touched == []
 
 
