@@ -185,5 +185,5 @@ def _rotation(dimension: int) -> Floats:
     reflection = np.eye(odd) - 2.0 / odd if odd > 1 else np.ones((1, 1))
     seed = hashlib.shake_256(b"strata token rotation").digest(dimension)
     signs = np.where(np.frombuffer(seed, np.uint8) < 128, 1.0, -1.0)
-    turned = signs[:, None] * np.kron(reflection, hadamard)
-    return turned.astype(np.float32)
+    rotation: Floats = (signs[:, None] * np.kron(reflection, hadamard)).astype("f4")
+    return rotation
