@@ -1,7 +1,7 @@
 """Forms of the portal's pages."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.utils.translation import gettext as _
@@ -24,7 +24,9 @@ class NewTokenForm(forms.Form):
         queryset=KnowledgeBase.objects.none(),
         widget=forms.CheckboxSelectMultiple,
         required=False,
-        help_text=gettext_lazy("None chosen: all that you may search, also later ones."),
+        help_text=gettext_lazy(
+            "None chosen: all that you may search, also later ones."
+        ),
     )
     days = forms.TypedChoiceField(
         label=gettext_lazy("Valid for"),
@@ -40,8 +42,7 @@ class NewTokenForm(forms.Form):
 
     def __init__(self, reader: Reader, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field = self.fields["knowledge_bases"]
-        assert isinstance(field, forms.ModelMultipleChoiceField)
+        field = cast(forms.ModelMultipleChoiceField, self.fields["knowledge_bases"])
         field.queryset = KnowledgeBase.objects.visible_to(reader)
         if not reader.searchable:
             field.help_text = _("You may not search any knowledge base yet.")

@@ -1,11 +1,15 @@
 """Which words of a passage a person searched for. Pure."""
 
 import re
-import unicodedata
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-WORD = re.compile(r"\w+(?:[-.’'/]\w+)*")
+from knowledge.terms import words
+
+# A letter's marks may follow it as characters of their own.
+LETTERS = r"[\w\u0300-\u036f]+"
+PART = re.compile(LETTERS)
+WORD = re.compile(rf"{LETTERS}(?:[-.’'/]{LETTERS})*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +21,8 @@ class Piece:
 
 
 def folded(word: str) -> str:
-    """Return a word as it is compared: NFC, without case; tone marks stay."""
-    return unicodedata.normalize("NFC", word).casefold()
+    """Return a word as the keyword branch compares it; tone marks stay."""
+    return "".join(words(word))
 
 
 def mark_words(text: str, wanted: Collection[str]) -> Iterator[Piece]:
@@ -27,7 +31,7 @@ def mark_words(text: str, wanted: Collection[str]) -> Iterator[Piece]:
     `wanted` are words or codes as the searcher wrote them. A compound such as `QT-07`
     is matched as a whole or by its parts.
     """
-    goal = {folded(word) for word in wanted}
+    goal = {folded(word) for word in wanted} - {""}
     at = 0
     for match in WORD.finditer(text):
         if folded(match[0]) in goal:
@@ -35,7 +39,7 @@ def mark_words(text: str, wanted: Collection[str]) -> Iterator[Piece]:
         else:
             spans = [
                 (match.start() + part.start(), match.start() + part.end())
-                for part in re.finditer(r"\w+", match[0])
+                for part in PART.finditer(match[0])
                 if folded(part[0]) in goal
             ]
         for start, end in spans:

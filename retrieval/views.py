@@ -1,8 +1,9 @@
 """The portal's pages for readers: search, what there is, and one's own tokens."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -13,9 +14,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
-from knowledge.codes import find_codes
+from knowledge.codes import code_keys, find_codes, normalise_code
 from knowledge.models import ApiToken, KnowledgeBase, Layer, Source, User
 from knowledge.models.knowledge_base import Language
 from knowledge.permissions import Reader
@@ -23,26 +28,39 @@ from knowledge.terms import content_words
 from knowledge.tokens import create_token, revoke_token
 from retrieval.forms import NewTokenForm
 from retrieval.highlighting import Piece, mark_words
+from retrieval.language import language_of
 from retrieval.results import Branch, Hit, SearchResult
-from retrieval.search import SearchInputError, search
+from retrieval.search import MOST_RESULTS, SearchInputError, search
 
 RESULTS = 10
+# Of a larger knowledge base the newest are listed; the rest is found by searching.
+MOST_LISTED = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ShownHit:
-    """A hit as the page shows it: its words marked, and why it was found."""
+    """A hit as the page shows it: its words marked, and why it was found.
+
+    `language` is the code of its text's language, "" where that is not known.
+    """
 
     hit: Hit
+    knowledge_base: str
     pieces: Sequence[Piece]
     path: Sequence[str]
     reasons: Sequence[str]
+    language: str
 
 
 def reader_of(request: HttpRequest) -> Reader:
     """Return whoever the request runs for."""
     reader: Reader = request.reader  # type: ignore[attr-defined]
     return reader
+
+
+def person_of(request: HttpRequest) -> User:
+    """Return the person who is signed in; the caller has made sure of that."""
+    return cast(User, request.user)
 
 
 @login_required
@@ -53,20 +71,24 @@ def search_page(request: HttpRequest) -> HttpResponse:
     reader = reader_of(request)
     query = request.GET.get("q", "").strip()
     chosen = request.GET.getlist("layer")
+    top_k = MOST_RESULTS if "more" in request.GET else RESULTS
+    layers = layers_to_search(reader)
     result, error = None, ""
     if query:
         try:
-            result = search(reader, query, layers=chosen or None, top_k=RESULTS)
+            result = search(reader, query, layers=chosen or None, top_k=top_k)
         except SearchInputError as refused:
             error = refused.message
+    hits = shown_hits(result, layers)
     return render(
         request,
         "retrieval/search.html",
         {
             "query": query,
-            "layers": layer_chips(reader, chosen),
+            "chips": layer_chips(layers, chosen),
             "result": result,
-            "hits": shown_hits(result),
+            "hits": hits,
+            "more": more_address(request) if len(hits) == RESULTS else "",
             "summary": summary_of(result),
             "error": error,
         },
@@ -74,72 +96,98 @@ def search_page(request: HttpRequest) -> HttpResponse:
     )
 
 
-def layer_chips(reader: Reader, chosen: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the layers that hold something to find, as the page offers them."""
-    layers = (
+def more_address(request: HttpRequest) -> str:
+    """Return the address of the same search with as many results as there can be."""
+    asked = request.GET.copy()
+    asked["more"] = "1"
+    return f"?{asked.urlencode()}"
+
+
+def layers_to_search(reader: Reader) -> list[Layer]:
+    """Return the layers that hold something to find, with `found` sources each."""
+    return list(
         Layer.objects.visible_to(reader)
         .select_related("knowledge_base")
         .annotate(
             found=models.Count(
-                "sources", filter=models.Q(sources__passage_count__gt=0)
+                "sources",
+                filter=models.Q(
+                    sources__in=Source.objects.visible_to(reader),
+                    sources__passage_count__gt=0,
+                ),
             )
         )
         .filter(found__gt=0)
         .order_by("knowledge_base__name", "name")
     )
-    rows = list(layers)
-    once: dict[int, int] = {}
-    for layer in rows:
-        once[layer.knowledge_base_id] = once.get(layer.knowledge_base_id, 0) + 1
+
+
+def layer_chips(layers: Sequence[Layer], chosen: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the layers as the page offers them."""
+    inside = Counter(layer.knowledge_base_id for layer in layers)
     return [
         {
             "value": str(layer),
             # A knowledge base with one layer is all that a reader needs to know of it.
             "label": layer.knowledge_base.name
-            if once[layer.knowledge_base_id] == 1
+            if inside[layer.knowledge_base_id] == 1
             else f"{layer.knowledge_base.name} / {layer.name}",
-            "count": layer.found,
+            "count": layer.found,  # type: ignore[attr-defined]
             "chosen": str(layer) in chosen,
         }
-        for layer in rows
+        for layer in layers
     ]
 
 
-def shown_hits(result: SearchResult | None) -> list[ShownHit]:
+def shown_hits(result: SearchResult | None, layers: Sequence[Layer]) -> list[ShownHit]:
     """Return the hits with the searched words marked and the reasons in words."""
     if result is None:
         return []
-    wanted = [
-        *content_words(result.query, list(Language.values)),
-        *find_codes(result.query),
-    ]
-    return [
-        ShownHit(
-            hit=hit,
-            pieces=list(mark_words(hit.text, wanted)),
-            path=[part for part in hit.citation.clause_path.split(" > ") if part],
-            reasons=reasons_of(hit),
+    codes = find_codes(result.query)
+    wanted = [*content_words(result.query, list(Language.values)), *codes]
+    by_name = {str(layer): layer for layer in layers}
+    shown = []
+    for hit in result.hits:
+        citation = hit.citation
+        layer = by_name.get(f"{citation.knowledge_base}/{citation.layer}")
+        shown.append(
+            ShownHit(
+                hit=hit,
+                knowledge_base=layer.knowledge_base.name
+                if layer is not None
+                else citation.knowledge_base,
+                pieces=list(mark_words(hit.text, wanted)),
+                path=[part for part in citation.clause_path.split(" > ") if part],
+                reasons=reasons_of(hit, codes),
+                language=language_of(
+                    hit.text, layer.languages if layer is not None else Language.values
+                ),
+            )
         )
-        for hit in result.hits
-    ]
+    return shown
 
 
-def reasons_of(hit: Hit) -> list[str]:
-    """Return, branch by branch, why a hit was found."""
-    sentences = {
-        Branch.MEANING: _("by meaning, no. %(rank)s"),
-        Branch.KEYWORDS: _("by its words, no. %(rank)s"),
-        Branch.CODES: _("by a code, no. %(rank)s"),
-    }
+def reasons_of(hit: Hit, codes: Sequence[str]) -> list[str]:
+    """Return, branch by branch, why a hit was found. `codes` are the query's."""
     found = []
-    for branch, sentence in sentences.items():
-        rank = hit.branches.get(branch)
-        if rank is None:
-            continue
-        text = sentence % {"rank": rank.rank}
-        if rank.relaxed:
-            text = _("%(reason)s (some of the words)") % {"reason": text}
-        found.append(text)
+    meaning = hit.branches.get(Branch.MEANING)
+    if meaning is not None:
+        found.append(_("meaning (no. %(rank)s)") % {"rank": meaning.rank})
+    keywords = hit.branches.get(Branch.KEYWORDS)
+    if keywords is not None:
+        sentence = (
+            _("some of the words (no. %(rank)s)")
+            if keywords.relaxed
+            else _("words (no. %(rank)s)")
+        )
+        found.append(sentence % {"rank": keywords.rank})
+    if Branch.CODES in hit.branches:
+        here = set(code_keys(hit.text))
+        named = [code for code in codes if normalise_code(code) in here]
+        # A code may stand in the title or the clause alone.
+        found.append(
+            _("code %(codes)s") % {"codes": ", ".join(dict.fromkeys(named or codes))}
+        )
     return found
 
 
@@ -148,9 +196,9 @@ def summary_of(result: SearchResult | None) -> str:
     if result is None or not result.hits:
         return ""
     documents = len({hit.citation.revision for hit in result.hits})
-    passages = ngettext(
-        "%(count)s passage", "%(count)s passages", len(result.hits)
-    ) % {"count": len(result.hits)}
+    passages = ngettext("%(count)s passage", "%(count)s passages", len(result.hits)) % {
+        "count": len(result.hits)
+    }
     return ngettext(
         "%(passages)s in one document.",
         "%(passages)s in %(documents)s documents.",
@@ -166,19 +214,20 @@ def knowledge_bases_page(request: HttpRequest) -> HttpResponse:
     reader = reader_of(request)
     rows = []
     for knowledge_base in KnowledgeBase.objects.listed_to(reader):
-        open_to_reader = knowledge_base.pk in reader.searchable
+        sources = (
+            Source.objects.visible_to(reader)
+            .filter(knowledge_base=knowledge_base, passage_count__gt=0)
+            .select_related("layer")
+        )
         rows.append(
             {
                 "knowledge_base": knowledge_base,
-                "open": open_to_reader,
-                "sources": list(
-                    Source.objects.visible_to(reader)
-                    .filter(knowledge_base=knowledge_base, passage_count__gt=0)
-                    .select_related("layer")
-                    .order_by("layer__name", "title")[:500]
-                )
-                if open_to_reader
-                else [],
+                "open": knowledge_base.pk in reader.searchable,
+                "count": sources.count(),
+                "sources": sorted(
+                    sources[:MOST_LISTED],
+                    key=lambda source: (source.layer.name, source.title.casefold()),
+                ),
             }
         )
     return render(request, "retrieval/knowledge_bases.html", {"rows": rows})
@@ -191,17 +240,17 @@ def knowledge_bases_page(request: HttpRequest) -> HttpResponse:
 def tokens_page(request: HttpRequest) -> HttpResponse:
     """Show one's own API tokens, and make a new one, shown once."""
     reader = reader_of(request)
-    assert isinstance(request.user, User)
+    owner = person_of(request)
     form = NewTokenForm(reader, request.POST or None)
     token = ""
     if request.method == "POST" and form.is_valid():
         chosen = form.cleaned_data["knowledge_bases"]
         _row, token = create_token(
-            owner=request.user,
+            owner=owner,
             name=form.cleaned_data["name"],
-            knowledge_bases=chosen if chosen else None,
+            knowledge_bases=chosen or None,
             lifetime=form.lifetime,
-            actor=request.user,
+            actor=owner,
         )
         form = NewTokenForm(reader)
     response = render(
@@ -210,7 +259,7 @@ def tokens_page(request: HttpRequest) -> HttpResponse:
         {
             "form": form,
             "token": token,
-            "tokens": ApiToken.objects.filter(owner=request.user).prefetch_related(
+            "tokens": ApiToken.objects.filter(owner=owner).prefetch_related(
                 "knowledge_bases"
             ),
         },
@@ -223,8 +272,8 @@ def tokens_page(request: HttpRequest) -> HttpResponse:
 @require_POST
 def revoke_token_view(request: HttpRequest, token_id: int) -> HttpResponse:
     """End one of one's own tokens now."""
-    assert isinstance(request.user, User)
-    row = get_object_or_404(ApiToken, pk=token_id, owner=request.user)
-    revoke_token(row, actor=request.user)
+    owner = person_of(request)
+    row = get_object_or_404(ApiToken, pk=token_id, owner=owner)
+    revoke_token(row, actor=owner)
     messages.success(request, _("Revoked. It opens nothing from now on."))
     return redirect("portal:tokens")
