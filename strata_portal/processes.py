@@ -15,7 +15,7 @@ import tempfile
 import time
 import xmlrpc.client
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -153,12 +153,15 @@ class Manager:
         )
         self.wait_for_socket()
 
-    @property
-    def server(self) -> Any:
-        """A new connection to supervisor: one that failed cannot be used again."""
+    @contextmanager
+    def server(self) -> Iterator[Any]:
+        """Connect to supervisor anew: a connection that failed cannot be used again."""
         transport = SupervisorTransport(None, None, f"unix://{self.folders.socket}")
         proxy = xmlrpc.client.ServerProxy("http://supervisor", transport=transport)
-        return proxy.supervisor
+        try:
+            yield proxy.supervisor
+        finally:
+            transport.close()
 
     def make_socket_folder(self) -> None:
         """Make the socket's folder where it is not the usual one; it is ours alone."""
@@ -175,14 +178,15 @@ class Manager:
     def answering(self) -> int | None:
         """Return the process id of the supervisor that answers, or None."""
         try:
-            return int(self.server.getPID())
+            with self.server() as server:
+                return int(server.getPID())
         except (OSError, xmlrpc.client.Error):
             return None
 
     def stop_former(self) -> None:
         """End a supervisor that a killed run left behind, and all its processes."""
-        with suppress(OSError, xmlrpc.client.Error):
-            self.server.shutdown()
+        with suppress(OSError, xmlrpc.client.Error), self.server() as server:
+            server.shutdown()
         end = time.monotonic() + STOP_SECONDS
         while self.answering() is not None and time.monotonic() < end:
             time.sleep(0.1)
@@ -205,12 +209,12 @@ class Manager:
 
         Raises ProcessError when it ends instead, or is not ready after `seconds`.
         """
-        with suppress(xmlrpc.client.Fault):
-            self.server.startProcess(name, False)  # noqa: FBT003
+        with suppress(xmlrpc.client.Fault), self.server() as server:
+            server.startProcess(name, False)  # noqa: FBT003
         end = time.monotonic() + seconds
         while not ready():
-            state = self.server.getProcessInfo(name)["statename"]
-            if state not in {STARTING, RUNNING} or time.monotonic() > end:
+            state = next(each for each in self.states() if each.name == name)
+            if state.word not in {STARTING, RUNNING} or time.monotonic() > end:
                 raise ProcessError(self.failure(name))
             time.sleep(0.1)
 
@@ -223,10 +227,9 @@ class Manager:
 
     def states(self) -> list[State]:
         """Return how each program fares."""
-        return [
-            State(each["name"], each["statename"], each["pid"])
-            for each in self.server.getAllProcessInfo()
-        ]
+        with self.server() as server:
+            found = server.getAllProcessInfo()
+        return [State(each["name"], each["statename"], each["pid"]) for each in found]
 
     def watch(self, seconds: float = 1.0) -> Iterator[str]:
         """Yield a sentence for each program that ended by itself, as it happens.
