@@ -267,7 +267,7 @@ def ingest_demo(*, progress: Progress) -> bool:
         source = Source.objects.get(runs=run_id)
         progress(
             f"Demo: {number} of {len(ids)}: {source.title}: "
-            f"{source.get_state_display()}, {source.passage_count} passages"
+            f"{source.get_state_display()}, passages: {source.passage_count}"
             f"{f' ({source.state_reason})' if source.state_reason else ''}"
         )
     return not runs.exists()
