@@ -1,5 +1,6 @@
 """A document's text as numbered lines, and the part of them that a page shows. Pure."""
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,7 @@ SHOWN_KINDS = {
     "table_row": "row",
 }
 # Between the cells of a row: of a Markdown table, or of a table that was extracted.
-CELL_ENDS = {"|", "\t"}
+CELL_GAP = re.compile(r"( *(?:\||\t) *)")
 
 
 class Text:
@@ -266,34 +267,21 @@ def open_span(parts: Sequence[Part]) -> tuple[Sequence[Part], bool]:
 
 
 def cells_of(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """Cut the parts of a table's row into its cells; nothing of the text is lost."""
+    """Cut the parts of a table's row into its cells; nothing of the text is lost.
+
+    A gap goes with the cell before it, the one at the row's start with the first cell.
+    """
     cell: list[Part] = []
     for part in parts:
         first = part.first
-        for piece in pieces_of(part.text):
-            is_gap = piece in CELL_ENDS
-            if cell and cell[-1].is_gap and not is_gap and has_words(cell):
+        for index, text in enumerate(CELL_GAP.split(part.text)):
+            is_gap = index % 2 == 1
+            if not text:
+                continue
+            if not is_gap and cell and cell[-1].is_gap and len(cell) > 1:
                 yield cell
                 cell = []
-            cell.append(Part(piece, part.cited, first=first, is_gap=is_gap))
+            cell.append(Part(text, part.cited, first=first, is_gap=is_gap))
             first = False
     if cell:
         yield cell
-
-
-def has_words(cell: Sequence[Part]) -> bool:
-    """Tell whether a cell has content; the mark before a row's first cell has none."""
-    return any(not part.is_gap for part in cell)
-
-
-def pieces_of(text: str) -> Iterator[str]:
-    """Cut a text before and after each mark between cells."""
-    begin = 0
-    for index, character in enumerate(text):
-        if character in CELL_ENDS:
-            if index > begin:
-                yield text[begin:index]
-            yield character
-            begin = index + 1
-    if begin < len(text):
-        yield text[begin:]

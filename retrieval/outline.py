@@ -24,12 +24,15 @@ class OutlineEntry:
 def outline_of(
     document: Document, text: Text, window: Window, span: Span | None
 ) -> list[OutlineEntry]:
-    """Return the document's sections, as far down as they are few enough."""
+    """Return the document's sections, as far down as they are few enough.
+
+    A clause that has a number and no title, such as `(a)`, would tell a reader nothing.
+    """
     rows = [
         (level, start, end, path[-1] if path else title)
-        for level, start, end, path, title in document.sections.order_by(
-            "ordinal"
-        ).values_list("level", "start", "end", "path", "title")
+        for level, start, end, path, title in document.sections.exclude(title="")
+        .order_by("ordinal")
+        .values_list("level", "start", "end", "path", "title")
     ]
     levels = sorted({level for level, *_rest in rows})
     kept = [row for row in rows if row[0] <= deepest(rows, levels)][:MOST_SECTIONS]

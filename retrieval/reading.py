@@ -16,7 +16,7 @@ from retrieval.language import language_of
 from retrieval.lines import Span, Text, window_of
 from retrieval.outline import outline_of
 from retrieval.passages import cite_span
-from retrieval.views import reader_of
+from retrieval.views import path_of, reader_of
 
 PROBE_BYTES = 65_536
 # Formats that a browser shows without running anything of them.
@@ -89,7 +89,7 @@ def document_page(
             "document": document,
             "source": document.source,
             "citation": citation,
-            "clause": citation.clause_path.split(" > ") if citation.clause_path else [],
+            "clause": path_of(citation),
             "span": span,
             "window": window,
             "outline": outline_of(document, text, window, span),

@@ -29,7 +29,7 @@ from knowledge.tokens import create_token, revoke_token
 from retrieval.forms import NewTokenForm
 from retrieval.highlighting import Piece, mark_words
 from retrieval.language import language_of
-from retrieval.results import Branch, Hit, SearchResult
+from retrieval.results import Branch, Citation, Hit, SearchResult
 from retrieval.search import MOST_RESULTS, SearchInputError, search
 
 RESULTS = 10
@@ -157,7 +157,7 @@ def shown_hits(result: SearchResult | None, layers: Sequence[Layer]) -> list[Sho
                 if layer is not None
                 else citation.knowledge_base,
                 pieces=list(mark_words(hit.text, wanted)),
-                path=[part for part in citation.clause_path.split(" > ") if part],
+                path=path_of(citation),
                 reasons=reasons_of(hit, codes),
                 language=language_of(
                     hit.text, layer.languages if layer is not None else Language.values
@@ -165,6 +165,12 @@ def shown_hits(result: SearchResult | None, layers: Sequence[Layer]) -> list[Sho
             )
         )
     return shown
+
+
+def path_of(citation: Citation) -> list[str]:
+    """Return the headings above a passage, without the document's title again."""
+    path = [part for part in citation.clause_path.split(" > ") if part]
+    return path[1:] if path[:1] == [citation.title] else path
 
 
 def reasons_of(hit: Hit, codes: Sequence[str]) -> list[str]:

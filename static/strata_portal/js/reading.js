@@ -1,10 +1,23 @@
 /*
  * The page of a document: it comes to rest at the cited place, also when its address
- * does not say so, and the key of an element with data-key follows that link.
+ * does not say so; the outline shows where that is and makes room on a small screen.
+ * The key of a link with data-key follows that link.
  */
 
-const cited = document.getElementById("cited");
-if (cited && !location.hash) cited.scrollIntoView({ behavior: "instant" });
+const outline = document.querySelector(".split-outline");
+const narrow = window.matchMedia("(max-width: 64em)").matches;
+if (outline && narrow) outline.open = false;
+
+const here = outline?.querySelector('[aria-current="location"]');
+if (here && !narrow) {
+    const above = here.getBoundingClientRect().top - outline.getBoundingClientRect().top;
+    outline.scrollTop = above - outline.clientHeight / 3;
+}
+
+// What stands above may have become shorter, so a named place is looked for again.
+const named = location.hash && document.getElementById(location.hash.slice(1));
+const rest = named || (!location.hash && document.getElementById("cited"));
+if (rest) rest.scrollIntoView({ behavior: "instant" });
 
 document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
