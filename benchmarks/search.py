@@ -92,9 +92,7 @@ def measure(passages: int) -> dict[str, Measured]:
     tune(progress=say)
     say(f"{passages:,} passages stand after {perf_counter() - started:.0f} s")
     count = 60 if passages > 100_000 or is_small() else 150
-    return {
-        name: measure_reader(world, share, count) for name, share in SHARES.items()
-    }
+    return {name: measure_reader(world, share, count) for name, share in SHARES.items()}
 
 
 def say(text: str) -> None:
@@ -106,7 +104,8 @@ def measure_reader(world: World, share: float, count: int) -> Measured:
     """Return what one reader gets for `count` queries."""
     from django.conf import settings
 
-    from retrieval.branches import Reach, by_meaning
+    from retrieval.branches import by_meaning
+    from retrieval.reach import Reach
     from retrieval.search import search
 
     reader = make_reader(world, share)
@@ -212,7 +211,8 @@ class BareSearch:
 
     def __init__(self, world: World, reader: Reader) -> None:
         from knowledge.indexes import compared_as
-        from retrieval.branches import EF_SEARCH, Reach, plan_meaning
+        from retrieval.branches import EF_SEARCH, plan_meaning
+        from retrieval.reach import Reach
 
         plan = plan_meaning(Reach.of(reader, None, {}), world.space)
         kind = compared_as(world.space.dimension)
@@ -298,7 +298,9 @@ def summarise(measured: dict[str, Measured]) -> dict[str, Any]:
 
 def print_table(passages: int, figures: dict[str, Any]) -> None:
     """Print one world's figures for people."""
-    print(f"{passages:,} passages" + " " * 4 + "".join(f"{n + ' %':>10}" for n in SHARES))
+    print(
+        f"{passages:,} passages" + " " * 4 + "".join(f"{n + ' %':>10}" for n in SHARES)
+    )
     for name, values in figures.items():
         if isinstance(values, dict):
             print(f"{name:18}" + "".join(f"{value:10}" for value in values.values()))

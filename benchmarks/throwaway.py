@@ -148,7 +148,9 @@ def model_server() -> Iterator[None]:
                 break
             except ModelUnavailableError as error:
                 if server.poll() is not None or time.monotonic() > end_at:
-                    refuse(f"The model server does not start ({error}); see {log_path}.")
+                    refuse(
+                        f"The model server does not start ({error}); see {log_path}."
+                    )
                 time.sleep(0.5)
         yield
     finally:

@@ -267,7 +267,7 @@ class Rows:
         first = self.passage_id + 1
         copy(
             "COPY knowledge_passage (id, knowledge_base_id, layer_id, source_id, "
-            "document_id, ordinal, start, \"end\", text, context, clause_path, "
+            'document_id, ordinal, start, "end", text, context, clause_path, '
             "line_start, line_end, text_origin, cut_start, cut_end, metadata, "
             "embedded_sha256, terms, codes) FROM STDIN",
             self.passage_rows(base, layer, holder, texts, numbers),
@@ -310,7 +310,7 @@ class Rows:
     def finish(self) -> None:
         """Make the indexes again, move the sequences on and tell the planner."""
         with connection.schema_editor() as editor:
-            for index in Passage._meta.indexes:  # noqa: SLF001
+            for index in Passage._meta.indexes:
                 if index.name in INDEXES:
                     editor.add_index(Passage, index)
         last = {

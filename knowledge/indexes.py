@@ -51,7 +51,9 @@ class VectorIndex:
     def named(cls, name: str) -> "VectorIndex | None":
         """Return the index of a name, or None for a name that is not ours."""
         base, _, space = name.removeprefix(f"{PREFIX}_").partition("_in_space_")
-        return cls(int(base), int(space)) if base.isdigit() and space.isdigit() else None
+        return (
+            cls(int(base), int(space)) if base.isdigit() and space.isdigit() else None
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,21 +5,15 @@ bases, switch, expiry, layers and metadata are never a step after the ranking. N
 is weighed by statistics that count a row which the reader may not see.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.conf import settings
-from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.search import SearchQuery
-from django.db import connection
-from django.db.models import BigIntegerField, F, Func, QuerySet, TextField, Value
 
 from knowledge.indexes import compared_as, indexed
-from knowledge.models import EmbeddingSpace, Passage
-from knowledge.permissions import Reader
+from knowledge.models import EmbeddingSpace
 from retrieval.fusion import Candidate
-from retrieval.sizes import Size, sizes_of
+from retrieval.reach import Reach, Sql, rows_of
 
 # Of the passages that hold every word, or a code, of a query, so many are put in order.
 MOST_EXACT = 500
@@ -40,85 +34,11 @@ MOST_UNSEEN_SHARE, MOST_UNSEEN = 0.1, 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """The passages that one search may find.
-
-    `layer_ids` None is every layer of the reader's knowledge bases; an empty one is
-    none. `metadata` is matched exactly, as strings (S1-ING-04). `sizes` holds how many
-    passages each knowledge base has; a hint for choosing the quickest way, no more.
-    """
-
-    reader: Reader
-    layer_ids: frozenset[int] | None
-    metadata: Mapping[str, str]
-    sizes: Mapping[int, Size]
-
-    @classmethod
-    def of(
-        cls,
-        reader: Reader,
-        layer_ids: frozenset[int] | None,
-        metadata: Mapping[str, str],
-    ) -> "Reach":
-        """Return a reader's reach within the filters."""
-        is_empty = not reader.searchable or layer_ids == frozenset()
-        sizes = {} if is_empty else sizes_of(reader.searchable)
-        return cls(reader, layer_ids, metadata, sizes)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing can be found, so that no query over passages may run."""
-        return not self.reader.searchable or self.layer_ids == frozenset()
-
-    @property
-    def rows(self) -> int:
-        """About how many passages it holds; the metadata filter is not counted."""
-        return sum(size.live(self.layer_ids) for size in self.sizes.values())
-
-    def passages(self) -> QuerySet[Passage]:
-        """Return the visible passages within the filters."""
-        passages = Passage.objects.visible_to(self.reader)
-        if self.layer_ids is not None:
-            passages = passages.filter(layer_id__in=self.layer_ids)
-        if self.metadata:
-            passages = passages.filter(metadata__contains=dict(self.metadata))
-        return passages
-
-
-@dataclass(frozen=True, slots=True)
 class KeywordRanking:
     """The keyword branch's ranking; partial where too many hold all words to rank."""
 
     candidates: list[Candidate]
     is_partial: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Sql:
-    """A piece of a statement with its parameters, in order."""
-
-    text: str
-    params: tuple[Any, ...]
-
-
-def sql_of(passages: QuerySet[Passage], *fields: str) -> Sql:
-    """Return a queryset as a piece of SQL that selects the given fields."""
-    text, params = passages.order_by().values(*fields).query.sql_with_params()
-    return Sql(text, tuple(params))
-
-
-def rows_of(sql: Sql, *, settings_before: Iterable[str] = ()) -> list[tuple[Any, ...]]:
-    """Run one statement, in the same round trip after settings that hold for it alone.
-
-    PostgreSQL takes several statements that come at once as one transaction, at whose
-    end the settings are as before.
-    """
-    before = "".join(f"SET LOCAL {setting};" for setting in settings_before)
-    with connection.cursor() as cursor:
-        cursor.execute(before + sql.text, sql.params)
-        while cursor.description is None and cursor.nextset():
-            pass
-        return list(cursor.fetchall())
 
 
 # --- Meaning -------------------------------------------------------------------
@@ -141,12 +61,10 @@ def plan_meaning(reach: Reach, space: EmbeddingSpace) -> MeaningPlan:
     """Choose how to find the nearest vectors of a reach (D21).
 
     Filter first and compare exactly, as long as few passages are in reach. Beyond, a
-    knowledge base is read through its index, unless much of it is out of reach: then
+    knowledge base is read through its index, unless a part of it is out of reach: then
     an index would lose rows.
     """
-    is_large = reach.rows > settings.STRATA_EXACT_LIMIT
-    if is_large and reach.metadata and is_short(reach):
-        is_large = False
+    is_large = reach.rows > settings.STRATA_EXACT_LIMIT and not reach.metadata
     usable = indexed(reach.sizes, space) if is_large else set()
     by_index, by_row, by_passage = [], [], []
     for pk, size in sorted(reach.sizes.items()):
@@ -154,19 +72,11 @@ def plan_meaning(reach: Reach, space: EmbeddingSpace) -> MeaningPlan:
         unseen = size.total - live
         if pk in usable and unseen <= min(MOST_UNSEEN, MOST_UNSEEN_SHARE * size.total):
             by_index.append(pk)
-        elif reach.metadata or 2 * live < size.total:
+        elif reach.metadata or reach.layer_ids is not None or 2 * live < size.total:
             by_passage.append(pk)
         else:
             by_row.append(pk)
-    if reach.layer_ids is not None:
-        by_passage, by_row = sorted([*by_passage, *by_row]), []
     return MeaningPlan(tuple(by_index), tuple(by_row), tuple(by_passage))
-
-
-def is_short(reach: Reach) -> bool:
-    """Tell whether the filters leave few enough passages to compare each."""
-    limit = settings.STRATA_EXACT_LIMIT
-    return reach.passages().order_by()[: limit + 1].count() <= limit
 
 
 def by_meaning(
@@ -177,24 +87,16 @@ def by_meaning(
     Ties go by the passage's id. Only ids and vectors are read on the way.
     """
     plan = plan_meaning(reach, space)
-    visible = sql_of(reach.passages(), "pk")
-    parts = [
-        nearest_by_index(visible, space, pk, vector, count=count)
-        for pk in plan.by_index
-    ]
+    query = literal(vector)
+    parts = [nearest_by_index(reach, space, pk, query, count) for pk in plan.by_index]
     if plan.by_row:
-        hidden = sql_of(Passage.objects.hidden_from(reach.reader), "pk")
-        parts.append(
-            nearest_by_row(visible, hidden, space, plan.by_row, vector, count=count)
-        )
+        parts.append(nearest_by_row(reach, space, plan.by_row, query, count))
     if plan.by_passage:
-        parts.append(
-            nearest_by_passage(visible, space, plan.by_passage, vector, count=count)
-        )
+        parts.append(nearest_by_passage(reach, space, plan.by_passage, query, count))
     if not parts:
         return []
-    union = Sql(
-        "SELECT passage_id, distance FROM ("
+    nearest = Sql(
+        "SELECT passage_id, distance FROM ("  # noqa: S608
         + " UNION ALL ".join(f"({part.text})" for part in parts)
         + ") nearest ORDER BY distance, passage_id LIMIT %s",
         (*(param for part in parts for param in part.params), count),
@@ -206,87 +108,72 @@ def by_meaning(
             "hnsw.iterative_scan = relaxed_order",
             "enable_seqscan = off",
         ]
-    rows = rows_of(union, settings_before=before)
+    rows = rows_of(nearest, settings_before=before)
     return [Candidate(pk, 1 - distance) for pk, distance in rows]
 
 
 def nearest_by_index(
-    visible: Sql, space: EmbeddingSpace, pk: int, vector: Sequence[float], *, count: int
+    reach: Reach, space: EmbeddingSpace, pk: int, query: str, count: int
 ) -> Sql:
     """Return the query of one knowledge base through its own index."""
     kind = compared_as(space.dimension)
-    # The numbers stand in the text: the planner must see that the index covers them.
+    visible = reach.visible
+    # The ids stand in the text: the planner must see that the index covers them.
     return Sql(
         f"""
         SELECT v.passage_id, v.embedding::{kind} <=> %s::{kind} AS distance
         FROM knowledge_passagevector v
-        JOIN ({visible.text}) visible ON visible.pk = v.passage_id
+        JOIN (SELECT id FROM {visible.text}) visible ON visible.id = v.passage_id
         WHERE v.knowledge_base_id = {int(pk)} AND v.space_id = {int(space.pk)}
         ORDER BY distance LIMIT %s
-        """,
-        (literal(vector), *visible.params, count),
+        """,  # noqa: S608
+        (query, *visible.params, count),
     )
 
 
 def nearest_by_row(
-    visible: Sql,
-    hidden: Sql,
-    space: EmbeddingSpace,
-    pks: Sequence[int],
-    vector: Sequence[float],
-    *,
-    count: int,
+    reach: Reach, space: EmbeddingSpace, pks: Sequence[int], query: str, count: int
 ) -> Sql:
     """Return the query that compares each vector of some knowledge bases.
 
     The hidden passages are left out by their ids before the order is made; the best are
     then held against the visible ones themselves.
     """
+    visible, hidden = reach.visible, reach.hidden
     return Sql(
         f"""
         SELECT passage_id, distance FROM (
             SELECT v.passage_id, v.embedding <=> %s::vector AS distance
             FROM knowledge_passagevector v
             WHERE v.knowledge_base_id = ANY(%s::bigint[]) AND v.space_id = %s
-              AND v.passage_id NOT IN ({hidden.text})
+              AND v.passage_id NOT IN (SELECT id FROM {hidden.text})
             ORDER BY distance LIMIT %s
-        ) nearest WHERE passage_id IN ({visible.text})
-        """,
-        (
-            literal(vector),
-            list(pks),
-            space.pk,
-            *hidden.params,
-            count,
-            *visible.params,
-        ),
+        ) nearest WHERE passage_id IN (SELECT id FROM {visible.text})
+        """,  # noqa: S608
+        (query, list(pks), space.pk, *hidden.params, count, *visible.params),
     )
 
 
 def nearest_by_passage(
-    visible: Sql,
-    space: EmbeddingSpace,
-    pks: Sequence[int],
-    vector: Sequence[float],
-    *,
-    count: int,
+    reach: Reach, space: EmbeddingSpace, pks: Sequence[int], query: str, count: int
 ) -> Sql:
     """Return the query that finds the visible passages first, then compares each."""
+    visible = reach.visible
     return Sql(
         f"""
         SELECT v.passage_id, v.embedding <=> %s::vector AS distance
         FROM knowledge_passagevector v
-        WHERE v.passage_id IN ({visible.text})
+        WHERE v.passage_id IN (SELECT id FROM {visible.text})
           AND v.knowledge_base_id = ANY(%s::bigint[]) AND v.space_id = %s
         ORDER BY distance LIMIT %s
-        """,
-        (literal(vector), *visible.params, list(pks), space.pk, count),
+        """,  # noqa: S608
+        (query, *visible.params, list(pks), space.pk, count),
     )
 
 
 def literal(vector: Sequence[float]) -> str:
-    """Return a vector as PostgreSQL reads it."""
-    return "[" + ",".join(map(repr, vector)) + "]"
+    """Return a vector as PostgreSQL reads it, with the digits that it keeps."""
+    return "[" + ",".join(map("{:.9g}".format, vector)) + "]"
 
 
 def cosines(
@@ -332,19 +219,23 @@ def by_keywords(reach: Reach, words: Sequence[str], *, count: int) -> KeywordRan
     )
 
 
-def holding(reach: Reach, words: Value | Func) -> QuerySet[Passage]:
-    """Return the passages within reach that hold every one of some words."""
-    passages = reach.passages().filter(
-        search_vector=SearchQuery(words, config="simple", search_type="plain")
+def holding(reach: Reach, columns: str, word: str) -> Sql:
+    """Return the query for the passages within reach that hold every one of some words.
+
+    `word` is the SQL of the words: a column, or a placeholder whose parameter follows.
+    """
+    visible = reach.visible
+    text = (
+        f"SELECT {columns} FROM {visible.text} "  # noqa: S608
+        f"AND search_vector @@ plainto_tsquery('simple', {word})"
     )
     if reach.rows > KEYED_REACH:
-        return passages
-    key = Func(
-        F("knowledge_base"),
-        template="ARRAY[%(expressions)s]",
-        output_field=ArrayField(BigIntegerField()),
+        return Sql(text, visible.params)
+    bases = ",".join(map(str, sorted(reach.knowledge_base_ids)))
+    return Sql(
+        f"{text} AND ARRAY[knowledge_base_id] && '{{{bases}}}'::bigint[]",
+        visible.params,
     )
-    return passages.alias(key=key).filter(key__overlap=sorted(reach.reader.searchable))
 
 
 def exact_query(reach: Reach, words: Sequence[str], count: int) -> Sql:
@@ -353,15 +244,15 @@ def exact_query(reach: Reach, words: Sequence[str], count: int) -> Sql:
     Its rows are id, score and how many passages were put in order.
     """
     text = " ".join(words)
-    matches = sql_of(holding(reach, Value(text)), "pk", "search_vector")
+    matches = holding(reach, "id, search_vector", "%s")
     return Sql(
         f"""
         SELECT id, ts_rank_cd(search_vector, plainto_tsquery('simple', %s), 1)::float8
                AS score, count(*) OVER ()
-        FROM ({matches.text} LIMIT {MOST_EXACT}) matches (id, search_vector)
+        FROM ({matches.text} LIMIT {MOST_EXACT}) matches
         ORDER BY score DESC, id LIMIT %s
-        """,
-        (text, *matches.params, count),
+        """,  # noqa: S608
+        (text, *matches.params, text, count),
     )
 
 
@@ -375,8 +266,7 @@ def relaxed_query(reach: Reach, words: Sequence[str], count: int) -> Sql:
     A word that very many passages hold is looked up only in the passages that rarer
     ones led to, and its rarity is estimated there.
     """
-    word = Func(template="word.text", output_field=TextField())
-    matches = sql_of(holding(reach, word), "pk")
+    matches = holding(reach, "id", "word.text")
     return Sql(
         f"""
         WITH word AS MATERIALIZED (
@@ -385,7 +275,7 @@ def relaxed_query(reach: Reach, words: Sequence[str], count: int) -> Sql:
         ), posting AS MATERIALIZED (
             SELECT word.number, found.id
             FROM word CROSS JOIN LATERAL ({matches.text} LIMIT {MOST_POSTINGS})
-                 found (id)
+                 found
         ), counted AS MATERIALIZED (
             SELECT word.number, word.text, count(posting.id) AS holders,
                    count(posting.id) >= {MOST_POSTINGS} AS is_common
@@ -426,7 +316,7 @@ def relaxed_query(reach: Reach, words: Sequence[str], count: int) -> Sql:
         SELECT id, sum(weight) / (SELECT sum(weight) FROM rarity) AS share
         FROM held JOIN rarity USING (number)
         GROUP BY id ORDER BY share DESC, id LIMIT %s
-        """,
+        """,  # noqa: S608
         (list(words), *matches.params, count),
     )
 
@@ -442,16 +332,20 @@ def by_codes(reach: Reach, codes: Sequence[str], *, count: int) -> list[Candidat
     """
     if not codes:
         return []
-    matches = sql_of(reach.passages().filter(codes__overlap=list(codes)), "pk", "codes")
+    wanted = list(codes)
+    visible = reach.visible
     rows = rows_of(
         Sql(
             f"""
             SELECT id, (SELECT count(*) FROM unnest(codes) code
                         WHERE code = ANY(%s::text[])) AS matched
-            FROM ({matches.text} LIMIT {MOST_CODED}) matches (id, codes)
+            FROM (
+                SELECT id, codes FROM {visible.text} AND codes && %s::varchar[]
+                LIMIT {MOST_CODED}
+            ) matches
             ORDER BY matched DESC, cardinality(codes), id LIMIT %s
-            """,
-            (list(codes), *matches.params, count),
+            """,  # noqa: S608
+            (wanted, *visible.params, wanted, count),
         )
     )
     return [Candidate(pk, matched) for pk, matched in rows]

@@ -1,40 +1,49 @@
 """Where a passage stands, and what its document declares about itself."""
 
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from django.urls import reverse
 
-from knowledge.models import Document, Passage, Source
+from knowledge.models import Document
 from knowledge.permissions import Reader
+from retrieval.reach import Reach, Sql, live_sources_sql, rows_of
 from retrieval.results import Citation
 
 REF = re.compile(r"d([1-9][0-9]{0,15}):(0|[1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
-# What a citation needs of each row; a document's text and pages are large.
-CITED_FIELDS = (
-    "start",
-    "end",
-    "text",
-    "metadata",
-    "clause_path",
-    "page",
-    "line_start",
-    "line_end",
-    "text_origin",
-    "knowledge_base__slug",
-    "layer__name",
-    "layer__archived_patterns",
-    "source__path",
-    "source__knowledge_base",
-    "document__number",
-    "document__title",
-    "document__date",
-    "document__date_source",
-    "document__created_at",
-)
+
+
+class CitedRow(NamedTuple):
+    """What a hit and its citation say of a passage, as the database holds it.
+
+    A document's text and pages are large, and none of it is read here.
+    """
+
+    passage_id: int
+    text: str
+    metadata: str
+    start: int
+    end: int
+    clause_path: str
+    page: int | None
+    line_start: int
+    line_end: int
+    text_origin: str
+    knowledge_base_id: int
+    knowledge_base: str
+    layer: str
+    archived_patterns: Sequence[str]
+    source_id: int
+    path: str
+    number: int
+    title: str
+    date: date | None
+    date_source: str
+    indexed_at: datetime
 
 
 def parse_ref(ref: str) -> tuple[int, int, int] | None:
@@ -67,41 +76,63 @@ def resolve_ref(reader: Reader, ref: str) -> tuple[Document, int, int] | None:
     return document, start, end
 
 
-def cite(passages: Sequence[Passage]) -> dict[int, Citation]:
+def cited_rows(reach: Reach, passage_ids: Sequence[int]) -> list[CitedRow]:
+    """Return what is to be said of passages, as far as they are still within reach."""
+    visible = reach.visible
+    rows = rows_of(
+        Sql(
+            f"""
+            SELECT p.id, p.text, p.metadata, p.start, p."end", p.clause_path, p.page,
+                   p.line_start, p.line_end, p.text_origin, p.knowledge_base_id, b.slug,
+                   l.name, l.archived_patterns, s.id, s.path, d.number, d.title, d.date,
+                   d.date_source, d.created_at
+            FROM (SELECT * FROM {visible.text} AND id = ANY(%s)) p
+            JOIN knowledge_knowledgebase b ON b.id = p.knowledge_base_id
+            JOIN knowledge_layer l ON l.id = p.layer_id
+            JOIN knowledge_source s ON s.id = p.source_id
+            JOIN knowledge_document d ON d.id = p.document_id
+            """,  # noqa: S608
+            (*visible.params, list(passage_ids)),
+        )
+    )
+    return [CitedRow(*row) for row in rows]
+
+
+def cite(rows: Sequence[CitedRow]) -> dict[int, Citation]:
     """Return the citation of each passage, by its id.
 
     Labels are worked out now, so that a changed pattern needs no new ingest
-    (S1-DAT-05). The caller has read the passages through `visible_to`.
+    (S1-DAT-05).
     """
-    replaced = replacements(passage.source for passage in passages)
+    replaced = replacements(
+        {row.source_id: (row.knowledge_base_id, row.path) for row in rows}
+    )
     return {
-        passage.pk: citation_of(passage, replaced.get(passage.source_id))
-        for passage in passages
+        row.passage_id: citation_of(row, replaced.get(row.source_id)) for row in rows
     }
 
 
-def citation_of(passage: Passage, replaced_by: str | None) -> Citation:
+def citation_of(row: CitedRow, replaced_by: str | None) -> Citation:
     """Return one passage's citation."""
-    document, layer = passage.document, passage.layer
-    ref = document.ref(passage.start, passage.end)
-    path = passage.source.path
-    first, last = passage.line_start, passage.line_end
+    revision = f"d{row.number}"
+    ref = f"{revision}:{row.start}-{row.end}"
+    first, last = row.line_start, row.line_end
     return Citation(
         ref=ref,
-        title=document.title,
-        knowledge_base=passage.knowledge_base.slug,
-        layer=layer.name,
-        file=path,
-        page=passage.page,
+        title=row.title,
+        knowledge_base=row.knowledge_base,
+        layer=row.layer,
+        file=row.path,
+        page=row.page,
         lines=str(first) if first == last else f"{first}-{last}",
-        clause_path=passage.clause_path,
-        date=document.date,
-        date_source=document.date_source or None,
-        archived=is_archived(path, layer.archived_patterns),
+        clause_path=row.clause_path,
+        date=row.date,
+        date_source=row.date_source or None,
+        archived=is_archived(row.path, row.archived_patterns),
         replaced_by=replaced_by,
-        text_origin=passage.text_origin,
-        revision=f"d{document.number}",
-        indexed_at=document.created_at,
+        text_origin=row.text_origin,
+        revision=revision,
+        indexed_at=row.indexed_at,
         url=reverse("portal:read", args=[ref]),
     )
 
@@ -111,36 +142,39 @@ def is_archived(path: str, patterns: Collection[str]) -> bool:
     return any(fnmatchcase(path, pattern) for pattern in patterns)
 
 
-def replacements(sources: Iterable[Source]) -> dict[int, str]:
+def replacements(targets: Mapping[int, tuple[int, str]]) -> dict[int, str]:
     """Return, by source id, the path of the document that says it replaces it.
 
-    Declared by `supersedes` in front matter: a path from the top of the knowledge base
-    or from the declaring document's own folder, or a bare file name. Only documents
-    that a search of the same knowledge base could find count; of several the newest
-    does.
+    `targets` holds each source's knowledge base and path. Declared by `supersedes` in
+    front matter: a path from the top of the knowledge base or from the declaring
+    document's own folder, or a bare file name. Only documents that a search of the same
+    knowledge base could find count; of several the newest does.
     """
-    targets = {source.pk: source for source in sources}
-    names = {name for source in targets.values() for name in spellings(source.path)}
+    names = {name for _base, path in targets.values() for name in spellings(path)}
     if not names:
         return {}
-    declared = (
-        Document.objects.filter(
-            knowledge_base__in={source.knowledge_base_id for source in targets.values()},
-            source__in=Source.objects.live(),
-            is_current=True,
-            supersedes__in=names,
+    bases = {base for base, _path in targets.values()}
+    live = live_sources_sql()
+    declared = rows_of(
+        Sql(
+            f"""
+            SELECT d.knowledge_base_id, s.path, d.supersedes
+            FROM knowledge_document d JOIN knowledge_source s ON s.id = d.source_id
+            WHERE d.supersedes <> '' AND d.supersedes = ANY(%s) AND d.is_current
+              AND d.knowledge_base_id = ANY(%s)
+              AND s.id IN (SELECT id FROM {live.text})
+            ORDER BY d.created_at, d.id
+            """,  # noqa: S608
+            (list(names), list(bases), *live.params),
         )
-        .order_by("created_at", "pk")
-        .values_list("knowledge_base_id", "source__path", "supersedes")
     )
-    by_knowledge_base = defaultdict(list)
-    for knowledge_base_id, path, supersedes in declared:
-        by_knowledge_base[knowledge_base_id].append((path, supersedes))
     return {
-        source.pk: path
-        for source in targets.values()
-        for path, supersedes in by_knowledge_base[source.knowledge_base_id]
-        if path != source.path and names_path(supersedes, source.path, seen_from=path)
+        source_id: by
+        for source_id, (base, path) in targets.items()
+        for declared_in, by, written in declared
+        if declared_in == base
+        and by != path
+        and names_path(written, path, seen_from=by)
     }
 
 

@@ -67,7 +67,9 @@ def cite_span(document: Document, start: int, end: int) -> Citation:
         date=document.date,
         date_source=document.date_source or None,
         archived=is_archived(source.path, layer.archived_patterns),
-        replaced_by=replacements([source]).get(source.pk),
+        replaced_by=replacements(
+            {source.pk: (source.knowledge_base_id, source.path)}
+        ).get(source.pk),
         text_origin=TextOrigin.OCR if is_ocr else TextOrigin.TEXT,
         revision=f"d{document.number}",
         indexed_at=document.created_at,

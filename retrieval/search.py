@@ -1,5 +1,6 @@
 """How a question finds its evidence: three branches, each filtered inside its query."""
 
+import json
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,9 +20,10 @@ from knowledge.models import EmbeddingSpace, Layer
 from knowledge.permissions import Reader
 from knowledge.sanitizing import InvalidTextError, clean_query
 from knowledge.terms import content_words
-from retrieval.branches import Reach, by_codes, by_keywords, by_meaning, cosines
-from retrieval.citations import CITED_FIELDS, cite
+from retrieval.branches import by_codes, by_keywords, by_meaning, cosines
+from retrieval.citations import cite, cited_rows
 from retrieval.fusion import Candidate, Fused, Weights, fuse
+from retrieval.reach import Reach
 from retrieval.results import Branch, Hit, Label, SearchResult
 
 logger = logging.getLogger(__name__)
@@ -281,9 +283,7 @@ def above_floor(candidates: list[Candidate]) -> list[Candidate]:
     return [row for row in candidates if row.score >= floor]
 
 
-def keywords(
-    reach: Reach, text: str, count: int, journal: Journal
-) -> list[Candidate]:
+def keywords(reach: Reach, text: str, count: int, journal: Journal) -> list[Candidate]:
     """Return the keyword branch's ranking; says when it could not rank all matches."""
     ranking = by_keywords(reach, content_words(text, ()), count=count)
     if ranking.is_partial:
@@ -345,9 +345,7 @@ def embed(text: str, space: EmbeddingSpace) -> QueryVector:
     """Return the query's vector; raises ModelError. Runs beside the request's thread."""
     model = gateway()
     if SpaceKey(model.describe()).fingerprint != space.fingerprint:
-        raise ModelMismatchError(
-            f"The model server serves another model than {space}."
-        )
+        raise ModelMismatchError(f"The model server serves another model than {space}.")
     return QueryVector(space, model.embed_query(text).vector)
 
 
@@ -367,7 +365,9 @@ def wait_for(future: Future[QueryVector], journal: Journal) -> QueryVector | Non
             )
         except ModelError as error:
             logger.warning("%s", error)
-            notice = _("The model server does not answer, so only words and codes count.")
+            notice = _(
+                "The model server does not answer, so only words and codes count."
+            )
     journal.say(Label.KEYWORD_ONLY, notice)
     return None
 
@@ -379,30 +379,26 @@ def make_hits(
     reach: Reach, fused: Sequence[Fused], vector: QueryVector | None
 ) -> tuple[Hit, ...]:
     """Return the hits with text, citation and cosine, in the fused order."""
-    ids = [row.passage_id for row in fused]
-    passages = {
-        passage.pk: passage
-        for passage in reach.passages()
-        .filter(pk__in=ids)
-        .select_related("document", "source", "layer", "knowledge_base")
-        .only(*CITED_FIELDS)
+    rows = {
+        row.passage_id: row
+        for row in cited_rows(reach, [row.passage_id for row in fused])
     }
-    citations = cite(list(passages.values()))
+    citations = cite(list(rows.values()))
     similarity = similarities(fused, vector)
     return tuple(
         Hit(
             passage_id=row.passage_id,
             ref=citations[row.passage_id].ref,
-            text=passages[row.passage_id].text,
+            text=rows[row.passage_id].text,
             score=row.score,
             similarity=similarity.get(row.passage_id, 0.0),
             branches=row.branches,
             citation=citations[row.passage_id],
-            metadata=passages[row.passage_id].metadata,
+            metadata=json.loads(rows[row.passage_id].metadata),
         )
         for row in fused
         # Gone or switched off since the branches ran: better one hit less.
-        if row.passage_id in passages
+        if row.passage_id in rows
     )
 
 

@@ -10,11 +10,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db import connection
 from django.db.models import Min, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from knowledge.models import KnowledgeBase, Source
+from knowledge.models import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,12 @@ known_lock = threading.Lock()
 
 def sizes_of(knowledge_base_ids: Collection[int]) -> dict[int, Size]:
     """Return the size of each knowledge base that exists."""
-    versions = dict(
-        KnowledgeBase.objects.filter(pk__in=knowledge_base_ids).values_list(
-            "pk", "version"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, version FROM knowledge_knowledgebase WHERE id = ANY(%s)",
+            [list(knowledge_base_ids)],
         )
-    )
+        versions = dict(cursor.fetchall())
     now = timezone.now()
     with known_lock:
         sizes = {

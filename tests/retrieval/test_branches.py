@@ -12,8 +12,9 @@ from knowledge.codes import code_keys
 from knowledge.models import Passage, Source
 from knowledge.permissions import Reader
 from knowledge.terms import content_words, index_terms, words
-from retrieval.branches import Reach, by_codes, by_keywords, by_meaning, cosines
+from retrieval.branches import by_codes, by_keywords, by_meaning, cosines
 from retrieval.fusion import Candidate
+from retrieval.reach import Reach
 from tests.factories import ready_source
 from tests.retrieval.shelf import layer_of, open_space, put, reader_of
 

@@ -153,7 +153,9 @@ def test_relaxed_hit_weighs_by_what_it_holds(share: float, weight: float) -> Non
 
 
 @given(st.lists(st.integers(1, 50), unique=True, min_size=1, max_size=20), weights)
-def test_rankings_that_agree_are_not_disturbed(ids: list[int], weights: Weights) -> None:
+def test_rankings_that_agree_are_not_disturbed(
+    ids: list[int], weights: Weights
+) -> None:
     """Where meaning and words agree on an order, it is the result's."""
     agreed = {Branch.MEANING: ranking(*ids), Branch.KEYWORDS: ranking(*ids)}
     fused = fuse(agreed, weights, count=50)

@@ -130,10 +130,8 @@ def test_empty_reach_asks_nothing_of_passages() -> None:
         assert result.hits == ()
         assert isinstance(result.stage_ms["total"], float)
         touched = [
-                query["sql"]
-                for query in queries
-                if "knowledge_passage" in query["sql"]
-            ]
+            query["sql"] for query in queries if "knowledge_passage" in query["sql"]
+        ]
         assert touched == []
 
 

@@ -21,6 +21,4 @@ class Command(BaseCommand):
         if tuned.is_busy:
             self.stdout.write("Another process is at it; nothing was done.")
         else:
-            self.stdout.write(
-                f"{len(tuned.made)} made, {len(tuned.dropped)} dropped."
-            )
+            self.stdout.write(f"{len(tuned.made)} made, {len(tuned.dropped)} dropped.")
