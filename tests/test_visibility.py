@@ -1,0 +1,262 @@
+"""Every door × every person, enumerated from the addresses that the portal really has.
+
+`tests/doors.yaml` says what each address answers to each of the cast. An address that
+the table lacks fails `test_every_address_is_in_the_table`, with the row to add.
+
+To add a view, add its route, exactly as that test prints it, with one entry for each
+knowledge base that matters (`about`; its objects fill the `<…>` of the route):
+
+    read/<str:ref>/:
+      - {about: handbook, 200: granted editor, 404: people, 302: rest}
+      - {about: vault, 200: insider, 404: people, 302: rest}
+
+A number is a status; the names behind it are actors of `tests.cast` or sets from the
+top of the table; the first status that names an actor counts, and `rest` is everybody
+else. Further keys: `method` (get), `query` (appended), `data` (a form, or JSON where
+`json: true`), `path` (where the route is a pattern that no object fills).
+
+Nobody but the insider, and a superuser in the admin, may ever meet the canary word of
+the vault, in body or header, whatever the door.
+"""
+
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.db import transaction
+from django.urls import URLResolver, get_resolver
+
+from knowledge.models import AuditEntry, EmbeddingSpace, KnowledgeBase
+from tests.cast import Actor, Cast
+from tests.stored_corpus import CANARY, Corpus
+
+TABLE: dict[str, Any] = yaml.safe_load(
+    Path(__file__).with_name("doors.yaml").read_text(encoding="utf-8")
+)
+DOORS: dict[str, list[dict[Any, Any]]] = TABLE["doors"]
+SETS: dict[str, list[str]] = {
+    name: str(members).split() for name, members in TABLE["sets"].items()
+}
+PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+MODEL = re.compile(r"admin/\w+/(\w+)/")
+
+
+def routes(resolver: Any = None, before: str = "") -> Iterator[str]:
+    """Yield the route of every address."""
+    for pattern in (resolver or get_resolver()).url_patterns:
+        route = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern, route)
+        else:
+            yield route
+
+
+def section(route: str) -> str:
+    """Return the part of the portal that a route belongs to."""
+    model = MODEL.match(route)
+    return f"admin/{model[1]}" if model else route.partition("/")[0] or "front"
+
+
+@dataclass(frozen=True)
+class Door:
+    """One request, and what it answers to whom."""
+
+    route: str
+    case: dict[Any, Any]
+
+    def expected(self, actor: str) -> int | None:
+        """Return the status for an actor, or None where the table says nothing."""
+        for status, names in self.case.items():
+            if not isinstance(status, int):
+                continue
+            for name in str(names).split():
+                if name in {actor, "rest"} or actor in SETS.get(name, []):
+                    return status
+        return None
+
+    def path(self, filled: dict[str, Any]) -> str:
+        """Return the address, with the objects of `about` in place."""
+        if "path" in self.case:
+            return str(self.case["path"])
+        model = MODEL.match(self.route)
+        filled = {**filled, "object_id": filled.get(model[1] if model else "")}
+        route = PARAMETER.sub(lambda found: str(filled[found[1]]), self.route)
+        return f"/{route}{self.case.get('query', '')}"
+
+    def knock(self, actor: Actor, path: str) -> Any:
+        """Return the response; whatever it changed is undone."""
+        data = self.case.get("data")
+        with transaction.atomic():
+            client = actor.client()
+            if self.case.get("json"):
+                response = client.post(path, data, content_type="application/json")
+            else:
+                method = self.case.get("method", "get")
+                response = getattr(client, method)(path, data)
+            transaction.set_rollback(True)
+        return response
+
+
+def doors(part: str) -> list[Door]:
+    """Return the doors of one part of the portal."""
+    return [
+        Door(route, case)
+        for route, cases in DOORS.items()
+        if section(route) == part
+        for case in cases
+    ]
+
+
+def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
+    """Return an object of a knowledge base for each parameter and admin model."""
+    source = base.sources.order_by("pk").first()
+    assert source is not None
+    document = source.documents.get(is_current=True)
+    passage = document.passages.order_by("pk").first()
+    run = source.runs.first()
+    entry = AuditEntry.objects.filter(knowledge_base_id=base.pk).first()
+    assert passage is not None
+    assert run is not None
+    assert entry is not None
+    assert cast.granted.user is not None
+    assert cast.agent_token.token_row is not None
+    return {
+        "ref": document.ref(passage.start, passage.end),
+        "public_id": source.public_id,
+        "number": document.number,
+        "knowledge_base_id": base.pk,
+        "source_id": source.pk,
+        "layer_id": source.layer_id,
+        "token_id": cast.agent_token.token_row.pk,
+        "verb": "reindex",
+        "id": cast.granted.user.pk,
+        "knowledgebase": base.pk,
+        "layer": source.layer_id,
+        "source": source.pk,
+        "document": document.pk,
+        "passage": passage.pk,
+        "ingestrun": run.pk,
+        "auditentry": entry.pk,
+        "user": cast.granted.user.pk,
+        "group": cast.members.pk,
+        "apitoken": cast.agent_token.token_row.pk,
+        "embeddingspace": EmbeddingSpace.objects.get().pk,
+    }
+
+
+def words_of(response: Any) -> str:
+    """Return body and headers in small letters."""
+    body = (
+        b"".join(response.streaming_content)
+        if getattr(response, "streaming", False)
+        else response.content
+    )
+    # A file that was answered with stays open until then.
+    response.close()
+    return f"{body.decode(errors='replace')}\n{response.headers}".lower()
+
+
+@pytest.mark.req("REL-A1")
+def test_every_address_is_in_the_table() -> None:
+    real = list(routes())
+    missing = [route for route in real if route not in DOORS]
+    assert not missing, "Add to tests/doors.yaml: " + " ".join(map(repr, missing))
+    assert not [route for route in DOORS if route not in real], "gone: clean the table"
+
+
+def test_the_table_names_only_who_there_is(cast_names: set[str]) -> None:
+    for members in SETS.values():
+        assert set(members) <= cast_names
+    for cases in DOORS.values():
+        for case in cases:
+            for status, names in case.items():
+                if isinstance(status, int):
+                    known = cast_names | set(SETS) | {"rest"}
+                    assert set(str(names).split()) <= known
+
+
+@pytest.fixture
+def cast_names() -> set[str]:
+    """The names of all actors."""
+    return {name for name in Cast.__slots__ if name != "members"}
+
+
+@pytest.mark.req("REL-A1", "REL-A3")
+@pytest.mark.parametrize("part", sorted({section(route) for route in DOORS}))
+@pytest.mark.django_db
+def test_each_door_answers_each_person_as_the_table_says(
+    part: str, corpus: Corpus, cast: Cast, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    wrong, met = [], []
+    for door in doors(part):
+        base = getattr(corpus, door.case.get("about", "handbook"))
+        path = door.path(fill(base, cast))
+        for actor in cast:
+            before = len(caplog.text)
+            response = door.knock(actor, path)
+            expected = door.expected(actor.name)
+            if response.status_code != expected:
+                wrong.append(
+                    f"{door.route} about {base.slug}: {actor.name} got "
+                    f"{response.status_code}, not {expected}"
+                )
+            allowed = actor is cast.insider or (
+                actor is cast.superuser and path.startswith("/admin/")
+            )
+            told = words_of(response)
+            if not allowed:
+                if CANARY in told:
+                    met.append(f"{door.route}: {actor.name}")
+                if CANARY in caplog.text[before:].lower():
+                    met.append(f"{door.route}: the log, by {actor.name}")
+    assert not wrong, "\n".join(wrong)
+    assert not met, "the canary was met at\n" + "\n".join(met)
+
+
+@pytest.mark.req("REL-A3")
+@pytest.mark.django_db
+def test_the_insider_meets_the_canary(corpus: Corpus, cast: Cast) -> None:
+    # Else its absence for all others would show nothing.
+    found = fill(corpus.vault, cast)
+    for path in (f"/read/{found['ref']}/", "/?q=merger", "/knowledge-bases/"):
+        assert CANARY in words_of(cast.insider.client().get(path))
+    assert CANARY in words_of(cast.superuser.client().get("/admin/knowledge/source/"))
+
+
+@pytest.mark.req("REL-A10", "D25")
+@pytest.mark.django_db
+def test_a_hidden_file_is_answered_like_one_that_never_was(
+    corpus: Corpus, cast: Cast
+) -> None:
+    hidden = fill(corpus.vault, cast)
+    client = cast.granted.client()
+    pairs = [
+        (f"/read/{hidden['ref']}/", "/read/d123456789:0-10/"),
+        (f"/original/{hidden['number']}/", "/original/123456789/"),
+        (
+            f"/source/{hidden['public_id']}/",
+            "/source/00000000-0000-4000-8000-000000000000/",
+        ),
+        (f"/api/v1/passages/{hidden['ref']}", "/api/v1/passages/d123456789:0-10"),
+    ]
+    for there, absent in pairs:
+        for headers in (
+            {},
+            {"If-None-Match": "*"},
+            {"If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT"},
+            {"Range": "bytes=0-0"},
+        ):
+            for method in ("get", "head", "options", "post"):
+                one = getattr(client, method)(there, headers=headers)
+                other = getattr(client, method)(absent, headers=headers)
+                assert one.status_code == other.status_code
+                assert one.status_code in {404, 405}
+                assert words_of(one).replace(there, "") == words_of(other).replace(
+                    absent, ""
+                )
