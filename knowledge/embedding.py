@@ -27,17 +27,15 @@ gateways_lock = threading.Lock()
 
 def gateway() -> Gateway:
     """Return this process's gateway to the model server, made at first use."""
-    key = (
-        settings.STRATA_MODEL_URL,
-        settings.STRATA_MODEL_KEY,
-        settings.STRATA_EMBEDDING_MODEL,
-    )
+    model = settings.STRATA_EMBEDDING_MODEL
+    key = (settings.STRATA_MODEL_URL, settings.STRATA_MODEL_KEY, model)
     with gateways_lock:
         if key not in gateways:
             gateways[key] = RemoteGateway(
                 settings.STRATA_MODEL_URL,
                 key=settings.STRATA_MODEL_KEY or None,
-                model=settings.STRATA_EMBEDDING_MODEL,
+                # "bundled" is our own server's word; another server has its names.
+                model=None if model == "bundled" else model,
                 query_timeout=settings.STRATA_QUERY_EMBED_TIMEOUT,
             )
         return gateways[key]
