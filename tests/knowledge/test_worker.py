@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.core.checks import ERROR
 from django.db import connection
 from django.utils import timezone
 from django_q.models import OrmQ
@@ -24,6 +25,7 @@ from knowledge.models.source import SourceState
 from knowledge.runs import claim
 from knowledge.vitals import CLUSTER
 from knowledge.worker import SWEEP_BATCH, forget_taken_tasks, queue_if_idle, sweep_runs
+from strata_portal.checks import check_queue
 from tests.factories import LayerFactory
 from tests.model_proxy import ModelProxy
 from tests.worker_process import (
@@ -164,19 +166,27 @@ def test_a_run_that_the_queue_lost_is_swept_up(worker: Worker) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ("Q_CLUSTER['retry'] = Q_CLUSTER['timeout']", "three times its timeout"),
-        ("Q_CLUSTER.pop('timeout')", "no timeout"),
-        ("Q_CLUSTER['queue_limit'] = 9", "more tasks than it has workers"),
-        ("Q_CLUSTER.update(redis={}, orm=None)", "default database"),
-        ("Q_CLUSTER['sync'] = True", "default database"),
+        ({"timeout": 13 * 3600}, "three times its timeout"),
+        ({"timeout": None}, "no timeout"),
+        ({"queue_limit": 9}, "more tasks than it has workers"),
+        ({"orm": None, "redis": {}}, "default database"),
+        ({"sync": True}, "default database"),
     ],
 )
-@pytest.mark.django_db
-def test_it_refuses_to_start_where_a_task_would_run_twice_or_nowhere(
-    tmp_path: Path, change: str, sentence: str
+def test_a_queue_that_runs_a_task_twice_or_nowhere_is_refused(
+    settings: Settings, change: dict[str, object], sentence: str
 ) -> None:
+    settings.Q_CLUSTER = {**settings.Q_CLUSTER, **change}
+    (found,) = check_queue()
+    assert found.level >= ERROR
+    assert sentence in found.msg
+
+
+@pytest.mark.req("REL-Q12")
+@pytest.mark.django_db
+def test_the_worker_does_not_start_with_such_a_queue(tmp_path: Path) -> None:
     (tmp_path / "wrong_settings.py").write_text(
-        f"from tests.settings import *\n{change}\n"
+        "from tests.settings import *\nQ_CLUSTER['retry'] = Q_CLUSTER['timeout']\n"
     )
     found = subprocess.run(
         [sys.executable, "-W", "ignore", "manage.py", "worker"],
@@ -191,7 +201,7 @@ def test_it_refuses_to_start_where_a_task_would_run_twice_or_nowhere(
         check=False,
     )
     assert found.returncode != 0
-    assert sentence in found.stderr
+    assert "three times its timeout" in found.stderr
 
 
 # --- What the parent puts into the queue ----------------------------------------
