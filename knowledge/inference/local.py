@@ -192,7 +192,8 @@ class LocalBackend:
             language, text = line.split("\t")
             by_language.setdefault(language, []).append(text)
         means = [self._mean_of(texts) for texts in by_language.values()]
-        return np.stack(means).mean(axis=0).astype(np.float32)
+        mean: npt.NDArray[np.float32] = np.stack(means).mean(axis=0).astype(np.float32)
+        return mean
 
     def _mean_of(self, texts: list[str]) -> npt.NDArray[np.float64]:
         vectors: list[Floats] = []

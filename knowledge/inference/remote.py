@@ -476,7 +476,7 @@ class _Http:
             future.cancel()
             what = "does not answer in time"
             if not isinstance(error, (TimeoutError, httpx.TimeoutException)):
-                what = f"cannot be reached ({error or type(error).__name__})"
+                what = f"cannot be reached ({str(error) or type(error).__name__})"
             raise ModelUnavailableError(
                 f"The model server at {self._url} {what}."
             ) from error

@@ -225,7 +225,8 @@ class Endpoints:
         computed = asyncio.wrap_future(job.future)
         gone = asyncio.create_task(_wait_until_gone(request))
         try:
-            await asyncio.wait({computed, gone}, return_when="FIRST_COMPLETED")
+            either: set[asyncio.Future[Any]] = {computed, gone}
+            await asyncio.wait(either, return_when="FIRST_COMPLETED")
             if not computed.done():
                 raise ClientGoneError
             return prepared, await computed

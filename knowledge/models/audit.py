@@ -1,8 +1,13 @@
 """Who did what, written in the transaction that did it."""
 
+from typing import TYPE_CHECKING
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from knowledge.models.person import User
 
 
 class AuditEntry(models.Model):
@@ -48,7 +53,7 @@ class AuditEntry(models.Model):
 
 
 def record(
-    actor: models.Model | None, verb: str, target: models.Model, **detail: object
+    actor: "User | None", verb: str, target: models.Model, **detail: object
 ) -> AuditEntry:
     """Write one entry; call it inside the transaction of the act.
 

@@ -12,8 +12,9 @@ class User(AbstractUser):
     class Meta(AbstractUser.Meta):
         """Plain words for the admin."""
 
-        verbose_name = _("person")
-        verbose_name_plural = _("people")
+        # The types of the class that is extended know no lazy texts.
+        verbose_name = _("person")  # type: ignore[assignment]
+        verbose_name_plural = _("people")  # type: ignore[assignment]
 
     def __str__(self) -> str:
         """Return the full name where one is known, else the user name."""
