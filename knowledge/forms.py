@@ -1,9 +1,10 @@
 """Forms of the staff's pages."""
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib.auth.models import Group
+from django.db import models
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -40,9 +41,8 @@ class AccessForm(forms.Form):
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        group = self.fields["group"]
-        assert isinstance(group, forms.ModelChoiceField)
+        super().__init__(*args, label_suffix="", **kwargs)
+        group = cast("forms.ModelChoiceField[Group]", self.fields["group"])
         group.queryset = Group.objects.order_by("name")
         group.empty_label = _("no group")
         group.help_text = _("“%(name)s” holds every active person.") % {
@@ -125,17 +125,41 @@ class LayerForm(forms.ModelForm[Layer]):
 
 
 class SourceForm(forms.ModelForm[Source]):
-    """What may be changed of a source without indexing it again."""
+    """What may be changed of a source without indexing it again.
+
+    It is switched on and off by a button of its own.
+    """
 
     class Meta:
         """The fields that the page shows."""
 
         model = Source
-        fields = ("title", "purpose", "layer", "enabled", "expires_at")
+        fields = ("title", "purpose", "layer", "expires_at")
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a move to where the path or the content is already."""
+        data: dict[str, Any] = super().clean() or {}
+        layer = data.get("layer")
+        if layer is None or layer.pk == self.instance.layer_id:
+            return data
+        others = Source.objects.exclude(pk=self.instance.pk)
+        twin = others.filter(layer=layer, path=self.instance.path).first()
+        if twin is None and self.instance.content_sha256:
+            twin = others.filter(
+                knowledge_base=layer.knowledge_base_id,
+                content_sha256=self.instance.content_sha256,
+            ).first()
+        if twin is not None:
+            self.add_error(
+                "layer",
+                _("“%(title)s” there already has this path or this content.")
+                % {"title": twin},
+            )
+        return data
 
 
 class UploadForm(forms.Form):
-    """One file of an upload, with what holds for all of them."""
+    """What holds for all files of an upload; each file is judged by itself."""
 
     layer = forms.ModelChoiceField(
         label=gettext_lazy("Layer"),
@@ -154,6 +178,14 @@ class UploadForm(forms.Form):
             "The new file takes the old one's place; its old text stays for citations."
         ),
     )
-    file = forms.FileField(label=gettext_lazy("File"))
-    path = forms.CharField(required=False, max_length=2000)
-    modified = forms.IntegerField(required=False, min_value=0, max_value=10**14)
+
+    def __init__(
+        self, *args: Any, layers: models.QuerySet[Layer], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, label_suffix="", **kwargs)
+        field = cast("forms.ModelChoiceField[Layer]", self.fields["layer"])
+        field.queryset = layers.select_related("knowledge_base")
+        choices = list(layers[:2])
+        if len(choices) == 1:
+            field.initial = choices[0]
+        self.has_layers = bool(choices)

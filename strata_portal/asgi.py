@@ -11,4 +11,6 @@ os.environ.setdefault("STRATA_STATEMENT_TIMEOUT_MS", "10000")
 
 from django.core.asgi import get_asgi_application
 
-application = get_asgi_application()
+from strata_portal.bodies import bounded
+
+application = bounded(get_asgi_application())

@@ -12,9 +12,10 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from knowledge.actions import delete_knowledge_base, open_knowledge_base
+from knowledge.admin.parts import deletion_of
 from knowledge.forms import AccessForm, LayerForm
 from knowledge.models import (
     KnowledgeBase,
@@ -32,11 +33,11 @@ from knowledge.scoping import ScopedAdmin, ScopedRelatedFilter, actor_of
 class KnowledgeBaseAdmin(ScopedAdmin[KnowledgeBase]):
     """Knowledge bases; their access page says who sees them, and why."""
 
+    ordering = ("name",)
     list_display = ("name", "slug", "source_count", "passage_count", "access_link")
     search_fields = ("name", "slug", "description")
     fields = ("name", "slug", "description")
     prepopulated_fields = {"slug": ("name",)}
-    readonly_fields = ()
     change_form_template = "admin/knowledge/knowledgebase/change_form.html"
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[KnowledgeBase]:
@@ -78,7 +79,11 @@ class KnowledgeBaseAdmin(ScopedAdmin[KnowledgeBase]):
         ]
 
     def save_model(
-        self, request: HttpRequest, obj: KnowledgeBase, form: Any, change: bool
+        self,
+        request: HttpRequest,
+        obj: KnowledgeBase,
+        form: Any,
+        change: bool,  # noqa: FBT001
     ) -> None:
         """Save with the audit entry; a new one is born with a layer and a reader."""
         with transaction.atomic():
@@ -104,24 +109,18 @@ class KnowledgeBaseAdmin(ScopedAdmin[KnowledgeBase]):
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[str]]:
         """Say in figures what goes along; a tree of passages would help nobody."""
-        counts: dict[str, int] = {}
-        lines = []
-        for obj in objs:
-            sources = obj.sources.count()
-            passages = obj.passages.count()
-            counts["knowledge base"] = counts.get("knowledge base", 0) + 1
-            lines.append(
-                _("%(name)s with %(sources)s sources and %(passages)s passages")
-                % {"name": obj, "sources": sources, "passages": passages}
-            )
-        missing = set()
-        if not self.has_delete_permission(request):
-            missing.add(str(self.opts.verbose_name))
-        return lines, counts, missing, []
+        lines: list[Any] = [
+            _("%(name)s with its %(sources)s sources and %(passages)s passages")
+            % {
+                "name": obj,
+                "sources": obj.sources.count(),
+                "passages": obj.passages.count(),
+            }
+            for obj in objs
+        ]
+        return lines, *deletion_of(self, request, objs)
 
-    def access_view(
-        self, request: HttpRequest, knowledge_base_id: int
-    ) -> HttpResponse:
+    def access_view(self, request: HttpRequest, knowledge_base_id: int) -> HttpResponse:
         """Show and change who may list and search one knowledge base."""
         obj = self.get_object(request, str(knowledge_base_id))
         if obj is None:
@@ -143,7 +142,7 @@ class KnowledgeBaseAdmin(ScopedAdmin[KnowledgeBase]):
                     actor=actor_of(request),
                 )
                 self.message_user(request, _("Saved. It holds from now on."))
-                return HttpResponseRedirect(request.path)
+                return self.after_access_change(request, obj)
         return TemplateResponse(
             request,
             "admin/knowledge/knowledgebase/access.html",
@@ -155,51 +154,51 @@ class KnowledgeBaseAdmin(ScopedAdmin[KnowledgeBase]):
                 "rows": access_rows_of(obj),
                 "form": form,
                 "may_change": may_change,
-                "asked": asked_about(request, obj),
+                "asked": asked_about(request, obj) if may_change else None,
+                "asked_name": request.GET.get("person", ""),
             },
         )
 
-    def withdraw_access(
+    def after_access_change(
         self, request: HttpRequest, obj: KnowledgeBase
     ) -> HttpResponse:
+        """Go on where the person still may be: a deny may have hit themselves."""
+        still_open = KnowledgeBase.objects.administered_by(actor_of(request))
+        if still_open.filter(pk=obj.pk).exists():
+            return HttpResponseRedirect(request.path)
+        return HttpResponseRedirect(reverse("admin:knowledge_knowledgebase_changelist"))
+
+    def withdraw_access(self, request: HttpRequest, obj: KnowledgeBase) -> HttpResponse:
         """Take one grant or deny away, named as `user:3:search_knowledgebase`."""
-        kind, _colon, rest = request.POST["withdraw"].partition(":")
-        key, _colon, access = rest.partition(":")
-        if kind not in {"user", "group"} or not key.isdecimal():
-            raise Http404(_("Not found."))
-        holder: User | Group = get_object_or_404(
-            User if kind == "user" else Group, pk=int(key)
+        named = request.POST["withdraw"]
+        row = next(
+            (each for each in access_rows_of(obj) if each["name"] == named), None
         )
-        if access not in Access.values:
+        if row is None:
             raise Http404(_("Not found."))
-        withdraw(obj, [Access(access)], holder=holder, actor=actor_of(request))
+        model: type[User | Group] = User if row["kind"] == "user" else Group
+        holder = get_object_or_404(model, pk=row["key"])
+        withdraw(obj, [row["access"]], holder=holder, actor=actor_of(request))
         self.message_user(request, _("Taken away. It holds from now on."))
-        return HttpResponseRedirect(request.path)
+        return self.after_access_change(request, obj)
 
 
 def access_rows_of(knowledge_base: KnowledgeBase) -> list[dict[str, Any]]:
     """Return each grant and deny as the access page shows it, denies first."""
-    codenames = list(Access.values)
+    shown = {
+        "permission__codename__in": Access.values,
+        "content_object": knowledge_base,
+    }
     rows = [
-        {
-            "holder": str(row.user),
-            "kind": "user",
-            "key": row.user_id,
-            "access": Access(row.permission.codename),
-        }
-        for row in KnowledgeBaseUserAccess.objects.filter(
-            content_object=knowledge_base, permission__codename__in=codenames
-        ).select_related("user", "permission")
+        access_row("user", row.user_id, str(row.user), row.permission.codename)
+        for row in KnowledgeBaseUserAccess.objects.filter(**shown).select_related(
+            "user", "permission"
+        )
     ] + [
-        {
-            "holder": row.group.name,
-            "kind": "group",
-            "key": row.group_id,
-            "access": Access(row.permission.codename),
-        }
-        for row in KnowledgeBaseGroupAccess.objects.filter(
-            content_object=knowledge_base, permission__codename__in=codenames
-        ).select_related("group", "permission")
+        access_row("group", row.group_id, row.group.name, row.permission.codename)
+        for row in KnowledgeBaseGroupAccess.objects.filter(**shown).select_related(
+            "group", "permission"
+        )
     ]
     return sorted(
         rows,
@@ -211,6 +210,17 @@ def access_rows_of(knowledge_base: KnowledgeBase) -> list[dict[str, Any]]:
             row["access"],
         ),
     )
+
+
+def access_row(kind: str, key: int, holder: str, codename: str) -> dict[str, Any]:
+    """Return one grant or deny; `name` is what its button sends."""
+    return {
+        "kind": kind,
+        "key": key,
+        "holder": holder,
+        "access": Access(codename),
+        "name": f"{kind}:{key}:{codename}",
+    }
 
 
 def asked_about(
@@ -236,6 +246,7 @@ class LayerAdmin(ScopedAdmin[Layer]):
     """Layers: how a part of a knowledge base is cut and answered."""
 
     form = LayerForm
+    ordering = ("knowledge_base__name", "name")
     list_display = ("__str__", "answer_mode", "chunk_preset", "source_count")
     list_filter = (("knowledge_base", ScopedRelatedFilter), "answer_mode")
     search_fields = ("name", "description", "knowledge_base__name")
@@ -253,7 +264,9 @@ class LayerAdmin(ScopedAdmin[Layer]):
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Layer]:
         """Add what the list shows."""
         return (
-            super().get_queryset(request).annotate(sources_in_it=models.Count("sources"))
+            super()
+            .get_queryset(request)
+            .annotate(sources_in_it=models.Count("sources"))
         )
 
     def get_readonly_fields(
@@ -268,7 +281,11 @@ class LayerAdmin(ScopedAdmin[Layer]):
         return int(obj.sources_in_it)
 
     def save_model(
-        self, request: HttpRequest, obj: Layer, form: Any, change: bool
+        self,
+        request: HttpRequest,
+        obj: Layer,
+        form: Any,
+        change: bool,  # noqa: FBT001
     ) -> None:
         """Save with the audit entry."""
         with transaction.atomic():
@@ -291,14 +308,30 @@ class LayerAdmin(ScopedAdmin[Layer]):
 
     def delete_model(self, request: HttpRequest, obj: Layer) -> None:
         """Delete with the audit entry."""
-        with transaction.atomic():
-            record(actor_of(request), "deleted", obj)
-            obj.delete()
+        self.delete_queryset(request, Layer.objects.filter(pk=obj.pk))
 
     def delete_queryset(
         self, request: HttpRequest, queryset: models.QuerySet[Layer]
     ) -> None:
         """Delete each with its audit entry."""
-        for obj in queryset:
-            self.delete_model(request, obj)
+        with transaction.atomic():
+            for obj in queryset:
+                record(actor_of(request), "deleted", obj)
+                obj.delete()
 
+    def get_deleted_objects(
+        self, objs: Any, request: HttpRequest
+    ) -> tuple[list[Any], dict[str, int], set[str], list[str]]:
+        """Refuse, in a sentence, to delete a layer that still has sources."""
+        counts, missing, _none = deletion_of(self, request, objs)
+        in_the_way = [
+            ngettext(
+                "%(layer)s still has %(count)s source. Delete it or move it first.",
+                "%(layer)s still has %(count)s sources. Delete or move them first.",
+                count,
+            )
+            % {"layer": obj, "count": count}
+            for obj in objs
+            if (count := obj.sources.count())
+        ]
+        return [str(obj) for obj in objs], counts, missing, in_the_way

@@ -1,75 +1,143 @@
 """People, roles and API tokens."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
-from django.db import models, transaction
-from django.http import HttpRequest, HttpResponse
+from django.db import models
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from knowledge.admin.parts import deletion_of
 from knowledge.models import ApiToken, KnowledgeBase, User
 from knowledge.models.audit import record
 from knowledge.models.token import TokenKind
 from knowledge.permissions import EVERYONE
-from knowledge.scoping import actor_of
+from knowledge.scoping import AuditedAdmin, actor_of
 from knowledge.tokens import create_token, revoke_token
+
+Row = TypeVar("Row", bound=models.Model)
 
 admin.site.unregister(Group)
 
 
+class AccountAdmin(AuditedAdmin[Row]):
+    """Pages of people and groups; each act is recorded where Django logs it."""
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:
+        """Record that a row was made."""
+        record(actor_of(request), "created", obj)
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> None:
+        """Record which fields were changed, a password's too, without their values."""
+        fields = [
+            str(name)
+            for part in message
+            for name in part.get("changed", {}).get("fields", ())
+        ]
+        record(actor_of(request), "changed", obj, fields=fields)
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> None:
+        """Record each row before it goes."""
+        for obj in queryset:
+            record(actor_of(request), "deleted", obj)
+
+
 @admin.register(User)
-class PersonAdmin(UserAdmin):  # type: ignore[type-arg]
-    """People; what they may see is decided on the knowledge bases' access pages."""
+class PersonAdmin(AccountAdmin[User], UserAdmin):  # type: ignore[type-arg]
+    """People; what they may see is decided on the knowledge bases' access pages.
+
+    Who may edit people but is no superuser raises nobody, themselves included: rights,
+    roles and the accounts of superusers are out of their reach.
+    """
 
     list_display = ("username", "get_full_name", "email", "is_staff", "is_active")
 
-    def save_model(
-        self, request: HttpRequest, obj: User, form: Any, change: bool
-    ) -> None:
-        """Save with the audit entry."""
-        with transaction.atomic():
-            super().save_model(request, obj, form, change)
-            record(
-                actor_of(request),
-                "changed" if change else "created",
-                obj,
-                fields=[name for name in form.changed_data if "password" not in name],
-            )
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: User | None = None
+    ) -> tuple[str, ...]:
+        """Let only superusers give rights."""
+        fixed = ("last_login", "date_joined")
+        if request.user.is_superuser:
+            return fixed
+        return (*fixed, "is_staff", "is_superuser", "groups", "user_permissions")
 
-    def delete_model(self, request: HttpRequest, obj: User) -> None:
-        """Delete with the audit entry; tokens and grants go along."""
-        with transaction.atomic():
-            record(actor_of(request), "deleted", obj)
-            super().delete_model(request, obj)
+    def has_change_permission(
+        self, request: HttpRequest, obj: User | None = None
+    ) -> bool:
+        """Leave superusers to superusers: a new password would make one of anybody."""
+        if obj is not None and obj.is_superuser and not request.user.is_superuser:
+            return False
+        return super().has_change_permission(request, obj)
+
+    def has_delete_permission(
+        self, request: HttpRequest, obj: User | None = None
+    ) -> bool:
+        """Leave superusers to superusers, and everybody their own account."""
+        if obj is not None and obj.is_superuser and not request.user.is_superuser:
+            return False
+        return super().has_delete_permission(request, obj) and obj != request.user
+
+    def formfield_for_manytomany(
+        self, db_field: Any, request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        """Leave out the group that everybody is in without being put there."""
+        if db_field.name == "groups":
+            kwargs["queryset"] = Group.objects.exclude(name=EVERYONE)
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def get_deleted_objects(
+        self, objs: Any, request: HttpRequest
+    ) -> tuple[list[Any], dict[str, int], set[str], list[str]]:
+        """Say what goes along; what a person did stays in the record."""
+        lines: list[Any] = [
+            _("%(name)s with their grants and API tokens") % {"name": obj}
+            for obj in objs
+        ]
+        return lines, *deletion_of(self, request, objs)
 
 
 @admin.register(Group)
-class RoleAdmin(GroupAdmin):
-    """Roles and groups. The group of everyone has no members to edit."""
+class RoleAdmin(AccountAdmin[Group], GroupAdmin):
+    """Roles and groups, which give rights; the group of everyone stays as it is."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Let only superusers give rights."""
+        return super().has_add_permission(request) and request.user.is_superuser
 
     def has_change_permission(
         self, request: HttpRequest, obj: Group | None = None
     ) -> bool:
-        """Leave the group of everyone as it is."""
-        if obj is not None and obj.name == EVERYONE:
+        """Let only superusers give rights; the group of everyone stays as it is."""
+        if not request.user.is_superuser or (obj is not None and obj.name == EVERYONE):
             return False
         return super().has_change_permission(request, obj)
 
     def has_delete_permission(
         self, request: HttpRequest, obj: Group | None = None
     ) -> bool:
-        """Leave the group of everyone where it is."""
-        if obj is not None and obj.name == EVERYONE:
+        """Let only superusers take rights; the group of everyone stays."""
+        if not request.user.is_superuser or (obj is not None and obj.name == EVERYONE):
             return False
         return super().has_delete_permission(request, obj)
+
+    def get_deleted_objects(
+        self, objs: Any, request: HttpRequest
+    ) -> tuple[list[Any], dict[str, int], set[str], list[str]]:
+        """Say what goes along."""
+        lines: list[Any] = [
+            _("%(name)s with what it was granted or denied") % {"name": obj}
+            for obj in objs
+        ]
+        return lines, *deletion_of(self, request, objs)
 
 
 class TokenForm(forms.ModelForm[ApiToken]):
@@ -105,7 +173,7 @@ class TokenForm(forms.ModelForm[ApiToken]):
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(admin.ModelAdmin[ApiToken]):
+class ApiTokenAdmin(AuditedAdmin[ApiToken]):
     """API tokens. A token is shown once, when it is made."""
 
     list_display = (
@@ -121,6 +189,7 @@ class ApiTokenAdmin(admin.ModelAdmin[ApiToken]):
     search_fields = ("name", "prefix", "owner__username")
     list_select_related = ("owner",)
     actions = ("revoke",)
+    change_form_template = "admin/knowledge/apitoken/change_form.html"
     readonly_fields = (
         "owner",
         "name",
@@ -151,11 +220,53 @@ class ApiTokenAdmin(admin.ModelAdmin[ApiToken]):
     def has_change_permission(
         self, request: HttpRequest, obj: ApiToken | None = None
     ) -> bool:
-        """Return whether the role may revoke; nothing else of a token changes."""
-        allowed = super().has_change_permission(request, obj)
-        if obj is None:
-            return allowed
-        return allowed and self.get_queryset(request).filter(pk=obj.pk).exists()
+        """Nothing of a token changes but by revoking it."""
+        return False
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        """Return whether the role may revoke the tokens that it finds here."""
+        return request.user.has_perm("knowledge.change_apitoken")
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the button of a token's own page."""
+        return [
+            path(
+                "<int:token_id>/revoke/",
+                self.admin_site.admin_view(self.revoke_view),
+                name="knowledge_apitoken_revoke",
+            ),
+            *super().get_urls(),
+        ]
+
+    def revoke_view(self, request: HttpRequest, token_id: int) -> HttpResponse:
+        """End one token now."""
+        row = self.get_object(request, str(token_id))
+        if row is None or request.method != "POST":
+            raise Http404(_("Not found."))
+        if not self.has_revoke_permission(request):
+            raise PermissionDenied
+        self.revoke(request, self.get_queryset(request).filter(pk=row.pk))
+        return HttpResponseRedirect(
+            reverse("admin:knowledge_apitoken_change", args=[row.pk])
+        )
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Offer to revoke where that would still change something."""
+        row = self.get_object(request, object_id)
+        context = {
+            "may_revoke": row is not None
+            and row.revoked_at is None
+            and row.expires_at > timezone.now()
+            and self.has_revoke_permission(request),
+            **(extra_context or {}),
+        }
+        return super().change_view(request, object_id, form_url, context)
 
     def add_view(
         self,
@@ -166,7 +277,9 @@ class ApiTokenAdmin(admin.ModelAdmin[ApiToken]):
         """Make a token and show it, once."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = TokenForm(request.POST or None, initial={"owner": request.user.pk})
+        form = TokenForm(
+            request.POST or None, initial={"owner": request.user.pk}, label_suffix=""
+        )
         owners = User.objects.filter(is_active=True)
         if not request.user.is_superuser:
             # Whoever makes a token holds it: one for somebody else would read what
@@ -179,7 +292,7 @@ class ApiTokenAdmin(admin.ModelAdmin[ApiToken]):
         token = ""
         if request.method == "POST" and form.is_valid():
             data = form.cleaned_data
-            row, token = create_token(
+            _row, token = create_token(
                 owner=data["owner"],
                 name=data["name"],
                 kind=data["kind"],
@@ -204,7 +317,7 @@ class ApiTokenAdmin(admin.ModelAdmin[ApiToken]):
         return response
 
     @admin.action(
-        description=gettext_lazy("Revoke the chosen tokens"), permissions=["change"]
+        description=gettext_lazy("Revoke the chosen tokens"), permissions=["revoke"]
     )
     def revoke(self, request: HttpRequest, queryset: models.QuerySet[ApiToken]) -> None:
         """End the chosen tokens now."""

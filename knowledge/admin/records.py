@@ -2,16 +2,16 @@
 
 from typing import Any, TypeVar
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import models
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from knowledge.admin.parts import Reading, is_key, reading_of
 from knowledge.models import (
     AuditEntry,
     Document,
@@ -19,7 +19,12 @@ from knowledge.models import (
     IngestRun,
     Passage,
 )
-from knowledge.scoping import ScopedAdmin, ScopedRelatedFilter, administered_ids
+from knowledge.scoping import (
+    LayerFilter,
+    ScopedAdmin,
+    ScopedRelatedFilter,
+    audit_within_scope,
+)
 
 Row = TypeVar("Row", bound=models.Model)
 
@@ -54,12 +59,12 @@ class DocumentAdmin(RecordAdmin[Document]):
     list_filter = ("is_current", "kind", ("knowledge_base", ScopedRelatedFilter))
     search_fields = ("title", "source__path")
     list_select_related = ("source",)
+    change_form_template = "admin/knowledge/document/change_form.html"
     fields = (
         "title",
         "source",
         "kind",
         "is_current",
-        "read_it",
         "report_list",
         "date",
         "date_source",
@@ -70,7 +75,7 @@ class DocumentAdmin(RecordAdmin[Document]):
         "created_at",
         "superseded_at",
     )
-    readonly_fields = ("read_it", "report_list")
+    readonly_fields = ("report_list",)
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Document]:
         """Leave the long columns in the database."""
@@ -81,11 +86,19 @@ class DocumentAdmin(RecordAdmin[Document]):
         """How many things could not be extracted."""
         return len(obj.report)
 
-    @admin.display(description=gettext_lazy("text"))
-    def read_it(self, obj: Document) -> str:
-        """Link to the text as readers see it."""
-        url = reverse("portal:source", args=[obj.source.public_id])
-        return format_html('<a href="{}">{}</a>', url, _("Read it in the portal"))
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Say where it is read."""
+        document = self.get_object(request, object_id)
+        context = dict(extra_context or {})
+        if document is not None and document.is_current:
+            context["reading"] = reading_of(request, document.source)
+        return super().change_view(request, object_id, form_url, context)
 
     @admin.display(description=gettext_lazy("what was not extracted, and why"))
     def report_list(self, obj: Document) -> str:
@@ -100,14 +113,14 @@ class PassageAdmin(RecordAdmin[Passage]):
     list_display = ("opening", "source", "clause_path", "page", "cuts")
     list_filter = (
         ("knowledge_base", ScopedRelatedFilter),
-        ("layer", ScopedRelatedFilter),
+        ("layer", LayerFilter),
         "text_origin",
     )
     search_fields = ("text", "source__path")
     list_select_related = ("source",)
     list_per_page = 25
-    show_full_result_count = False
     change_list_template = "admin/knowledge/passage/change_list.html"
+    change_form_template = "admin/knowledge/passage/change_form.html"
     fields = (
         "source",
         "clause_path",
@@ -160,14 +173,39 @@ class PassageAdmin(RecordAdmin[Passage]):
             raise PermissionDenied
         rows = self.get_queryset(request)
         source = request.GET.get("source", "")
-        if source.isdecimal():
+        if is_key(source):
             rows = rows.filter(source_id=int(source))
         key = rows.order_by("?").values_list("pk", flat=True).first()
         if key is None:
-            raise Http404(_("There is no passage to draw from yet."))
+            self.message_user(
+                request, _("There is no passage to draw from yet."), messages.WARNING
+            )
+            return HttpResponseRedirect(reverse("admin:knowledge_passage_changelist"))
         return HttpResponseRedirect(
             reverse("admin:knowledge_passage_change", args=[key])
         )
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Say where it is read."""
+        passage = self.get_object(request, object_id)
+        context = dict(extra_context or {})
+        if passage is not None:
+            reading = reading_of(request, passage.source)
+            if reading.url:
+                ref = passage.document.ref(passage.start, passage.end)
+                reading = Reading(f"{reverse('portal:read', args=[ref])}#cited", "")
+            context["reading"] = reading
+            context["heading"] = _("Passage %(number)s of %(source)s") % {
+                "number": passage.ordinal + 1,
+                "source": passage.source,
+            }
+        return super().change_view(request, object_id, form_url, context)
 
 
 @admin.register(IngestRun)
@@ -190,6 +228,37 @@ class IngestRunAdmin(RecordAdmin[IngestRun]):
     search_fields = ("source__title", "source__path", "reason")
     list_select_related = ("source",)
     date_hierarchy = "created_at"
+    fields = (
+        "source",
+        "state",
+        "stage",
+        "percent",
+        "reason",
+        "attempts",
+        "passages",
+        "embedded",
+        "reused",
+        "requested_by",
+        "created_at",
+        "started_at",
+        "finished_at",
+        "due_at",
+        "worker",
+    )
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Name the run by its source."""
+        run = self.get_object(request, object_id)
+        context = dict(extra_context or {})
+        if run is not None:
+            context["heading"] = _("Ingest run of %(source)s") % {"source": run.source}
+        return super().change_view(request, object_id, form_url, context)
 
 
 @admin.register(EmbeddingSpace)
@@ -204,25 +273,20 @@ class AuditEntryAdmin(RecordAdmin[AuditEntry]):
     """Who did what."""
 
     list_display = ("at", "actor_label", "verb", "target_type", "target_label")
+    fields = ("at", "actor_label", "verb", "target_type", "target_label", "details")
+    readonly_fields = ("details",)
     list_filter = ("verb", "target_type")
     search_fields = ("actor_label", "target_label")
     date_hierarchy = "at"
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[AuditEntry]:
         """Entries about knowledge bases in scope; all of them for a superuser."""
-        rows = super().get_queryset(request)
+        rows = audit_within_scope(request)
         if request.user.is_superuser:
             return rows
-        return rows.filter(knowledge_base_id__in=administered_ids(request))
+        return rows.filter(knowledge_base_id__isnull=False)
 
-    def has_view_permission(
-        self, request: HttpRequest, obj: AuditEntry | None = None
-    ) -> bool:
-        """Return whether the role may read the record, and the entry is in scope."""
-        if not super().has_view_permission(request, obj):
-            return False
-        return obj is None or self.get_queryset(request).filter(pk=obj.pk).exists()
-
-    def has_module_permission(self, request: HttpRequest) -> Any:
-        """Show the section to whoever may read it."""
-        return self.has_view_permission(request)
+    @admin.display(description=gettext_lazy("detail"))
+    def details(self, obj: AuditEntry) -> str:
+        """What else was recorded, a line each."""
+        return "\n".join(f"{name}: {value}" for name, value in obj.detail.items())

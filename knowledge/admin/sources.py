@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
@@ -28,17 +29,28 @@ from knowledge.actions import (
     reindex_source,
     replace_source,
     switch_source,
+    touch,
     upload_source,
 )
+from knowledge.admin.parts import deletion_of, is_key, reading_of
 from knowledge.forms import SourceForm, UploadForm
 from knowledge.models import IngestRun, Layer, Source
 from knowledge.models.audit import record
-from knowledge.models.ingest import RunState
+from knowledge.models.ingest import RunState, Stage
 from knowledge.models.source import SourceState
-from knowledge.scoping import ScopedAdmin, ScopedRelatedFilter, actor_of, within_scope
+from knowledge.scoping import (
+    LayerFilter,
+    ScopedAdmin,
+    ScopedRelatedFilter,
+    actor_of,
+    within_scope,
+)
 
 WORKING = {SourceState.PENDING, SourceState.PROCESSING, SourceState.REPROCESSING}
 MOST_ROWS = 200
+MOST_RECORDS = 10
+# A file's time in milliseconds, up to the year 5138.
+MODIFIED_DIGITS = 14
 
 
 def uploads_of(request: HttpRequest) -> list[Upload]:
@@ -52,7 +64,7 @@ def uploads_of(request: HttpRequest) -> list[Upload]:
         return [Upload(file=file.file, name=file.name or "") for file in posted]
     modified = request.POST.get("modified", "")
     when = None
-    if modified.isdecimal() and len(modified) <= 14:
+    if is_key(modified) and len(modified) <= MODIFIED_DIGITS:
         when = datetime.fromtimestamp(int(modified) / 1000, tz=UTC)
     name = request.POST.get("path", "") or posted[0].name or ""
     return [Upload(file=posted[0].file, name=name, modified_at=when)]
@@ -76,7 +88,7 @@ class SourceAdmin(ScopedAdmin[Source]):
         "state",
         "enabled",
         ("knowledge_base", ScopedRelatedFilter),
-        ("layer", ScopedRelatedFilter),
+        ("layer", LayerFilter),
         "purpose",
     )
     search_fields = ("title", "path")
@@ -96,29 +108,50 @@ class SourceAdmin(ScopedAdmin[Source]):
             obj.path,
         )
 
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Source]:
+        """Add how far the newest run of each source is."""
+        newest = IngestRun.objects.filter(
+            source=models.OuterRef("pk"), generation=models.OuterRef("generation")
+        )
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(
+                run_state=models.Subquery(newest.values("state")),
+                run_stage=models.Subquery(newest.values("stage")),
+                run_percent=models.Subquery(newest.values("percent")),
+            )
+        )
+
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def state_now(self, obj: Source) -> str:
         """State with stage and percentage, kept up to date while it moves."""
-        if obj.state not in WORKING:
+        now = progress_of(obj)
+        if now["done"]:
             return format_html(
                 '<span class="state" data-state="{}">{}</span> '
                 '<span class="state-reason">{}</span>',
-                obj.state,
-                capfirst(obj.get_state_display()),
-                obj.state_reason,
+                now["state"],
+                now["label"],
+                now["message"],
             )
         return format_html(
-            '<span class="progress-row" data-progress-url="{}" data-progress-id="{}">'
+            '<span class="progress" data-progress-url="{}" data-progress-id="{}">'
             '<span class="state" data-progress="state" data-state="{}">{}</span> '
-            '<span data-progress="stage"></span> '
-            '<progress data-progress="bar" max="100"></progress> '
-            '<span data-progress="percent"></span> '
-            '<span data-progress="message">{}</span></span>',
+            '<span data-progress="stage">{}</span> '
+            '<progress data-progress="bar" max="100" value="{}" aria-label="{}">'
+            "</progress> "
+            '<span data-progress="percent">{} %</span> '
+            '<span class="state-reason" data-progress="message">{}</span></span>',
             reverse("admin:knowledge_source_progress"),
             str(obj.pk),
-            obj.state,
-            capfirst(obj.get_state_display()),
-            obj.state_reason,
+            now["state"],
+            now["label"],
+            now["stage"],
+            str(now["percent"]),
+            _("Progress of %(title)s") % {"title": obj},
+            str(now["percent"]),
+            now["message"],
         )
 
     @admin.display(description=gettext_lazy("on"), boolean=True, ordering="enabled")
@@ -130,7 +163,9 @@ class SourceAdmin(ScopedAdmin[Source]):
         """Add upload, progress and the verbs of the source's own page."""
         view = self.admin_site.admin_view
         return [
-            path("progress/", view(self.progress_view), name="knowledge_source_progress"),
+            path(
+                "progress/", view(self.progress_view), name="knowledge_source_progress"
+            ),
             path(
                 "<int:source_id>/verb/<slug:verb>/",
                 view(self.verb_view),
@@ -153,17 +188,20 @@ class SourceAdmin(ScopedAdmin[Source]):
         if not self.has_add_permission(request):
             raise PermissionDenied
         wants_json = request.headers.get("Accept", "") == "application/json"
-        form = UploadForm(request.POST or None, request.FILES or None)
-        layers = form.fields["layer"]
-        layers.queryset = within_scope(  # type: ignore[attr-defined]
-            request, Layer.objects.select_related("knowledge_base")
+        form = UploadForm(
+            request.POST or None, layers=within_scope(request, Layer.objects.all())
         )
         if request.method == "POST":
-            if form.is_valid():
-                return self.take_files(request, form, wants_json=wants_json)
+            uploads = uploads_of(request)
+            reasons = [str(each) for field in form.errors.values() for each in field]
+            if not uploads:
+                reasons.append(_("Choose at least one file."))
+            if not reasons:
+                return self.take_files(request, form, uploads, wants_json=wants_json)
             if wants_json:
-                reasons = [error for errors in form.errors.values() for error in errors]
-                return JsonResponse({"error": " ".join(map(str, reasons))}, status=400)
+                return JsonResponse({"error": " ".join(reasons)}, status=400)
+            if not uploads:
+                self.message_user(request, reasons[-1], messages.ERROR)
         return TemplateResponse(
             request,
             "admin/knowledge/source/upload.html",
@@ -172,16 +210,22 @@ class SourceAdmin(ScopedAdmin[Source]):
                 "title": _("Upload files"),
                 "opts": self.opts,
                 "form": form,
+                "most_bytes": settings.STRATA_MAX_UPLOAD_BYTES,
                 "progress_url": reverse("admin:knowledge_source_progress"),
                 **(extra_context or {}),
             },
         )
 
     def take_files(
-        self, request: HttpRequest, form: UploadForm, *, wants_json: bool
+        self,
+        request: HttpRequest,
+        form: UploadForm,
+        uploads: list[Upload],
+        *,
+        wants_json: bool,
     ) -> HttpResponse:
-        """Take the posted files in and answer for each, or with the list of sources."""
-        for upload in uploads_of(request):
+        """Take each file in, whatever becomes of the others, and say so for each."""
+        for upload in uploads:
             try:
                 source = upload_source(
                     upload,
@@ -200,7 +244,9 @@ class SourceAdmin(ScopedAdmin[Source]):
                     {
                         "id": str(source.pk),
                         "title": source.title,
-                        "url": reverse("admin:knowledge_source_change", args=[source.pk]),
+                        "url": reverse(
+                            "admin:knowledge_source_change", args=[source.pk]
+                        ),
                         "state": source.state,
                         "label": capfirst(source.get_state_display()),
                     },
@@ -213,22 +259,11 @@ class SourceAdmin(ScopedAdmin[Source]):
         """Answer the state of the sources asked for; what is out of scope is absent."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        ids = [int(key) for key in request.GET.getlist("id")[:MOST_ROWS] if key.isdecimal()]
+        keys = request.GET.getlist("id")[:MOST_ROWS]
+        ids = [int(key) for key in keys if is_key(key)]
         sources = self.get_queryset(request).filter(pk__in=ids)
-        newest = {
-            run.source_id: run
-            for run in IngestRun.objects.filter(
-                source__in=sources, generation=models.F("source__generation")
-            )
-        }
-        return JsonResponse(
-            {
-                "rows": {
-                    str(source.pk): progress_of(source, newest.get(source.pk))
-                    for source in sources
-                }
-            }
-        )
+        rows = {str(source.pk): progress_of(source) for source in sources}
+        return JsonResponse({"rows": rows})
 
     def verb_view(
         self, request: HttpRequest, source_id: int, verb: str
@@ -282,17 +317,25 @@ class SourceAdmin(ScopedAdmin[Source]):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """Add to the form what became of the source."""
-        context = dict(extra_context or {})
         source = self.get_object(request, object_id)
-        if source is not None:
-            document = source.documents.filter(is_current=True).defer("text").first()
-            context.update(
-                document=document,
-                runs=source.runs.select_related("requested_by")[:10],
-                row=self.state_now(source),
-                revisions=source.documents.defer("text", "blocks", "pages")[:20],
-            )
-        return super().change_view(request, object_id, form_url, context)
+        if source is None:
+            raise Http404(_("Not found."))
+        documents = source.documents.defer("text", "blocks", "pages")
+        context = {
+            "document": documents.filter(is_current=True).first(),
+            "runs": source.runs.select_related("requested_by")[:MOST_RECORDS],
+            "revisions": documents[:MOST_RECORDS],
+            "row": self.state_now(source),
+            "reading": reading_of(request, source),
+            "most_bytes": settings.STRATA_MAX_UPLOAD_BYTES,
+            **(extra_context or {}),
+        }
+        try:
+            return super().change_view(request, object_id, form_url, context)
+        except ActionError as error:
+            # Somebody was quicker; the transaction of the whole form is undone.
+            self.message_user(request, str(error), messages.ERROR)
+            return HttpResponseRedirect(request.path)
 
     def formfield_for_foreignkey(
         self, db_field: Any, request: HttpRequest, **kwargs: Any
@@ -302,24 +345,31 @@ class SourceAdmin(ScopedAdmin[Source]):
             kwargs["queryset"] = Layer.objects.select_related("knowledge_base")
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: Source | None = None
+    ) -> tuple[str, ...]:
+        """Move a source only for whoever may add one where it goes (REL-A7)."""
+        return () if self.has_add_permission(request) else ("layer",)
+
     def save_model(
-        self, request: HttpRequest, obj: Source, form: Any, change: bool
+        self,
+        request: HttpRequest,
+        obj: Source,
+        form: Any,
+        change: bool,  # noqa: FBT001
     ) -> None:
         """Save by the verbs, so that each act has its own record and effect."""
         actor = actor_of(request)
         changed = set(form.changed_data)
+        plain = sorted(changed & {"title", "purpose", "expires_at"})
         with transaction.atomic():
-            stored = Source.objects.get(pk=obj.pk)
-            if "layer" in changed:
-                move_source(stored, layer=form.cleaned_data["layer"], actor=actor)
-            if "enabled" in changed:
-                switch_source(
-                    stored, enabled=form.cleaned_data["enabled"], actor=actor
-                )
-            plain = sorted(changed & {"title", "purpose", "expires_at"})
             if plain:
                 obj.save(update_fields=plain)
                 record(actor, "changed", obj, fields=plain)
+                touch(obj.knowledge_base_id)
+            if "layer" in changed:
+                stored = Source.objects.get(pk=obj.pk)
+                move_source(stored, layer=form.cleaned_data["layer"], actor=actor)
 
     def delete_model(self, request: HttpRequest, obj: Source) -> None:
         """Delete with revisions, passages and files."""
@@ -330,21 +380,25 @@ class SourceAdmin(ScopedAdmin[Source]):
     ) -> None:
         """Delete each with revisions, passages and files."""
         for source in queryset:
-            delete_source(source, actor=actor_of(request))
+            try:
+                delete_source(source, actor=actor_of(request))
+            except ActionError as error:
+                self.message_user(request, f"{source}: {error}", messages.ERROR)
 
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[str]]:
         """Say in figures what goes along."""
-        lines = [
-            _("%(title)s with %(count)s passages, its files and earlier revisions")
+        lines: list[Any] = [
+            ngettext(
+                "%(title)s with %(count)s passage, its file and earlier revisions",
+                "%(title)s with %(count)s passages, its file and earlier revisions",
+                source.passage_count,
+            )
             % {"title": source, "count": source.passage_count}
             for source in objs
         ]
-        missing = set()
-        if not self.has_delete_permission(request):
-            missing.add(str(self.opts.verbose_name))
-        return lines, {str(self.opts.verbose_name): len(lines)}, missing, []
+        return lines, *deletion_of(self, request, objs)
 
     @admin.action(
         description=gettext_lazy("Index the chosen sources again"),
@@ -359,22 +413,22 @@ class SourceAdmin(ScopedAdmin[Source]):
                 count += 1
             except ActionError as error:
                 self.message_user(request, f"{source}: {error}", messages.ERROR)
-        self.message_user(
-            request,
-            ngettext(
+        if count:
+            sentence = ngettext(
                 "%(count)s source is queued.", "%(count)s sources are queued.", count
             )
-            % {"count": count},
-        )
+            self.message_user(request, sentence % {"count": count})
 
     @admin.action(
         description=gettext_lazy("Switch the chosen sources on"), permissions=["switch"]
     )
-    def switch_on(self, request: HttpRequest, queryset: models.QuerySet[Source]) -> None:
+    def switch_on(
+        self, request: HttpRequest, queryset: models.QuerySet[Source]
+    ) -> None:
         """Let searches find the chosen sources again."""
         for source in queryset:
             switch_source(source, enabled=True, actor=actor_of(request))
-        self.message_user(request, _("Switched on."))
+        self.message_user(request, _("Switched on: searches find them again."))
 
     @admin.action(
         description=gettext_lazy("Switch the chosen sources off"),
@@ -386,7 +440,7 @@ class SourceAdmin(ScopedAdmin[Source]):
         """Take the chosen sources out of every search."""
         for source in queryset:
             switch_source(source, enabled=False, actor=actor_of(request))
-        self.message_user(request, _("Switched off."))
+        self.message_user(request, _("Switched off: no search finds them from now on."))
 
     def has_reindex_permission(self, request: HttpRequest) -> bool:
         """Return whether the role may index again."""
@@ -397,18 +451,22 @@ class SourceAdmin(ScopedAdmin[Source]):
         return request.user.has_perm("knowledge.switch_source")
 
 
-def progress_of(source: Source, run: IngestRun | None) -> dict[str, Any]:
-    """Return one row of `progress_view`, in the form that progress.js reads."""
+def progress_of(source: Any) -> dict[str, Any]:
+    """Return one row of `progress_view`, in the form that progress.js reads.
+
+    `source` carries what `SourceAdmin.get_queryset` adds.
+    """
     working = source.state in WORKING
-    waiting = run is not None and run.state == RunState.WAITING
     stage = ""
-    if working and run is not None:
-        stage = run.get_state_display() if waiting else run.get_stage_display()
+    if working and source.run_state in {RunState.WAITING, RunState.QUEUED}:
+        stage = capfirst(RunState(source.run_state).label)
+    elif working and source.run_stage:
+        stage = capfirst(Stage(source.run_stage).label)
     return {
         "state": source.state,
         "label": capfirst(source.get_state_display()),
         "stage": stage,
-        "percent": run.percent if working and run is not None else None,
+        "percent": (source.run_percent or 0) if working else None,
         "message": source.state_reason,
         "done": not working,
     }

@@ -33,8 +33,8 @@ const size = (bytes) => {
 const rowOf = (path, file) => {
     const row = element("li", "file progress");
     const name = element("span", "file-name", path);
-    const state = element("span", "state", form.dataset.wordSending);
-    state.dataset.state = "processing";
+    const state = element("span", "state", form.dataset.wordWaiting);
+    state.dataset.state = "pending";
     state.dataset.progress = "state";
     const stage = element("span", "");
     stage.dataset.progress = "stage";
@@ -71,8 +71,15 @@ const accept = (row, answer) => {
     watch();
 };
 
+const begin = (row) => {
+    const state = row.querySelector('[data-progress="state"]');
+    state.textContent = form.dataset.wordSending;
+    state.dataset.state = "processing";
+};
+
 const send = ({ path, file, row }) => {
     sending += 1;
+    begin(row);
     const data = new FormData(form);
     data.delete("file");
     data.append("file", file);
@@ -100,7 +107,12 @@ const next = () => {
 };
 
 const take = (entries) => {
-    for (const { path, file } of entries) waiting.push({ path, file, row: rowOf(path, file) });
+    for (const { path, file } of entries) {
+        const row = rowOf(path, file);
+        // The server would cut the connection, and could not say why.
+        if (file.size > Number(form.dataset.mostBytes)) refuse(row, form.dataset.wordLarge);
+        else waiting.push({ path, file, row });
+    }
     next();
 };
 
@@ -131,8 +143,10 @@ const chosen = () => {
 if (form) {
     form.addEventListener("submit", (event) => {
         event.preventDefault();
+        input.setCustomValidity(input.files.length ? "" : form.dataset.wordNone);
         if (form.reportValidity()) take(chosen());
     });
+    input.addEventListener("change", () => input.setCustomValidity(""));
     zone.addEventListener("dragover", (event) => {
         event.preventDefault();
         zone.classList.add("is-over");
@@ -146,15 +160,7 @@ if (form) {
             .filter(Boolean);
         const found = [];
         for (const entry of entries) found.push(...(await walk(entry)));
+        input.setCustomValidity("");
         if (form.reportValidity()) take(found);
-    });
-}
-
-// A replaced file also brings its own time.
-for (const other of document.querySelectorAll("form[data-file-time]")) {
-    const file = other.querySelector('input[type="file"]');
-    file.addEventListener("change", () => {
-        const first = file.files[0];
-        other.elements.modified.value = first ? String(first.lastModified) : "";
     });
 }
