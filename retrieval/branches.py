@@ -22,10 +22,10 @@ MOST_CODED = 2000
 # many of those are looked at for all words.
 MOST_WORDS = 32
 MOST_POSTINGS = 1000
-MOST_RELAXED = 300
+MOST_RELAXED = 200
 # A reach of at most so many passages is looked up by knowledge base and word together;
 # in a larger one the words alone narrow enough.
-KEYED_REACH = 20_000
+KEYED_REACH = 3000
 # Candidates that an index holds ready: more find the nearest more surely.
 EF_SEARCH = 200
 # An index is used while at most so many of its rows are hidden or filtered out, as a
@@ -277,18 +277,21 @@ def relaxed_query(reach: Reach, words: Sequence[str], count: int) -> Sql:
             FROM word CROSS JOIN LATERAL ({matches.text} LIMIT {MOST_POSTINGS})
                  found
         ), counted AS MATERIALIZED (
-            SELECT word.number, word.text, count(posting.id) AS holders,
+            SELECT word.number, word.text, count(posting.id)::float8 AS holders,
                    count(posting.id) >= {MOST_POSTINGS} AS is_common
             FROM word LEFT JOIN posting USING (number)
             GROUP BY word.number, word.text
         ), reach AS MATERIALIZED (
             SELECT greatest({int(reach.rows)}, max(holders)) AS passages FROM counted
+        ), rough AS MATERIALIZED (
+            SELECT number, is_common, CASE WHEN is_common THEN 0.01::float8 ELSE 1 END
+                * ln(1 + (passages - holders + 0.5) / (holders + 0.5)) AS weight
+            FROM counted CROSS JOIN reach
         ), candidate AS MATERIALIZED (
             SELECT posting.id
-            FROM posting JOIN counted USING (number) CROSS JOIN reach
+            FROM posting JOIN rough USING (number)
             GROUP BY posting.id
-            ORDER BY sum(ln(1 + (passages - holders + 0.5) / (holders + 0.5))
-                         * CASE WHEN is_common THEN 0.01 ELSE 1 END) DESC, posting.id
+            ORDER BY sum(weight) DESC, posting.id
             LIMIT {MOST_RELAXED}
         ), unpacked AS MATERIALIZED (
             SELECT p.id, strip(p.search_vector) AS terms
@@ -296,22 +299,21 @@ def relaxed_query(reach: Reach, words: Sequence[str], count: int) -> Sql:
             WHERE EXISTS (SELECT FROM counted WHERE is_common)
         ), held AS MATERIALIZED (
             SELECT id, number
-            FROM posting JOIN counted USING (number) JOIN candidate USING (id)
+            FROM posting JOIN rough USING (number) JOIN candidate USING (id)
             WHERE NOT is_common
             UNION ALL
             SELECT id, number
             FROM unpacked CROSS JOIN counted
             WHERE is_common AND terms @@ plainto_tsquery('simple', text)
+        ), estimated AS MATERIALIZED (
+            SELECT number, passages, CASE WHEN NOT is_common THEN holders
+                ELSE least(passages, greatest(holders, passages
+                    * (SELECT count(*) FROM held WHERE held.number = counted.number)
+                    / greatest((SELECT count(*) FROM candidate), 1))) END AS holders
+            FROM counted CROSS JOIN reach
         ), rarity AS MATERIALIZED (
             SELECT number, ln(1 + (passages - holders + 0.5) / (holders + 0.5)) AS weight
-            FROM (
-                SELECT number, CASE
-                    WHEN is_common THEN least(passages, greatest(holders, passages
-                        * (SELECT count(*) FROM held WHERE held.number = counted.number)
-                        / greatest((SELECT count(*) FROM candidate), 1)))
-                    ELSE holders END::float8 AS holders, passages
-                FROM counted CROSS JOIN reach
-            ) estimated
+            FROM estimated
         )
         SELECT id, sum(weight) / (SELECT sum(weight) FROM rarity) AS share
         FROM held JOIN rarity USING (number)

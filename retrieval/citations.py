@@ -17,6 +17,10 @@ from retrieval.results import Citation
 REF = re.compile(r"d([1-9][0-9]{0,15}):(0|[1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
 
 
+# Stands for a ref in an address; looking addresses up is slow, so it is done once.
+PLACE = "d1:0-1"
+
+
 class CitedRow(NamedTuple):
     """What a hit and its citation say of a passage, as the database holds it.
 
@@ -107,13 +111,15 @@ def cite(rows: Sequence[CitedRow]) -> dict[int, Citation]:
     replaced = replacements(
         {row.source_id: (row.knowledge_base_id, row.path) for row in rows}
     )
+    page = reverse("portal:read", args=[PLACE])
     return {
-        row.passage_id: citation_of(row, replaced.get(row.source_id)) for row in rows
+        row.passage_id: citation_of(row, replaced.get(row.source_id), page)
+        for row in rows
     }
 
 
-def citation_of(row: CitedRow, replaced_by: str | None) -> Citation:
-    """Return one passage's citation."""
+def citation_of(row: CitedRow, replaced_by: str | None, page: str) -> Citation:
+    """Return one passage's citation; `page` is the address that shows PLACE."""
     revision = f"d{row.number}"
     ref = f"{revision}:{row.start}-{row.end}"
     first, last = row.line_start, row.line_end
@@ -133,7 +139,7 @@ def citation_of(row: CitedRow, replaced_by: str | None) -> Citation:
         text_origin=row.text_origin,
         revision=revision,
         indexed_at=row.indexed_at,
-        url=reverse("portal:read", args=[ref]),
+        url=page.replace(PLACE, ref),
     )
 
 
