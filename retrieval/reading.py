@@ -101,6 +101,10 @@ def document_page(
             "original": original,
             "shown_inline": shown_inline,
             "fragment": f"#page={page}" if page and original_is_pdf(original) else "",
+            # Beside the text there is no room for the viewer's own side bar.
+            "frame_fragment": f"#page={page or 1}&navpanes=0"
+            if original_is_pdf(original)
+            else "",
             "beside": shown_inline and request.GET.get("view") == "original",
         },
     )

@@ -259,7 +259,7 @@ def tokens_page(request: HttpRequest) -> HttpResponse:
             actor=owner,
         )
         form = NewTokenForm(reader)
-    response = render(
+    return render(
         request,
         "retrieval/tokens.html",
         {
@@ -270,8 +270,6 @@ def tokens_page(request: HttpRequest) -> HttpResponse:
             ),
         },
     )
-    response["Cache-Control"] = "no-store"
-    return response
 
 
 @login_required

@@ -1,0 +1,1 @@
+"""Journeys and pages in a real Chromium."""
