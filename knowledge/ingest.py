@@ -138,9 +138,10 @@ def model_and_space(
     if not settings.PORTAL_EMBEDS or not vectors_stored():
         return None, None, None
     model = gateway()
-    info = model.describe()
-    # The description may be an old one; this is answered now or not at all.
+    # A description may be an old one, and is asked with a query's patience; this is
+    # answered now, by whoever serves now.
     model.count_tokens(["?"])
+    info = model.describe()
     space = space_for(info)
     if run.source.state_reason:
         # It waited, and waits no longer.

@@ -16,7 +16,7 @@ from django.db import connection
 ROOT = Path(__file__).resolve().parent.parent
 # Short, so that a test need not wait long for what they guard.
 HEARTBEAT_SECONDS = LEASE_SECONDS = 5
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 240.0
 
 
 def database_url() -> str:
@@ -35,6 +35,7 @@ def environment(**changes: str) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": "tests.settings",
         "DATABASE_URL": database_url(),
         "STRATA_MODEL_URL": settings.STRATA_MODEL_URL,
+        "STRATA_QUERY_EMBED_TIMEOUT": "30",
         "STRATA_HEARTBEAT_SECONDS": str(HEARTBEAT_SECONDS),
         "STRATA_LEASE_SECONDS": str(LEASE_SECONDS),
         **changes,

@@ -94,6 +94,7 @@ def proxy(settings: Settings, model_server_url: str) -> ModelProxy:
     """A model server whose answers a test may change."""
     with ModelProxy(model_server_url) as proxy:
         settings.STRATA_MODEL_URL = proxy.url
+        settings.STRATA_QUERY_EMBED_TIMEOUT = 30
         yield proxy
 
 
@@ -140,9 +141,7 @@ def contents(source: Source) -> list[tuple[object, ...]]:
         "metadata",
     )
     vectors = {
-        vector.passage_id: hashlib.sha256(
-            vector.embedding.to_text().encode()
-        ).hexdigest()
+        vector.passage_id: hashlib.sha256(repr(vector.embedding).encode()).hexdigest()
         for vector in PassageVector.objects.filter(passage__source=source)
     }
     return [
