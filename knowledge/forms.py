@@ -41,7 +41,7 @@ class AccessForm(forms.Form):
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, label_suffix="", **kwargs)
+        super().__init__(*args, **{"label_suffix": "", **kwargs})
         group = cast("forms.ModelChoiceField[Group]", self.fields["group"])
         group.queryset = Group.objects.order_by("name")
         group.empty_label = _("no group")
@@ -90,7 +90,7 @@ class PatternsField(forms.CharField):
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         """Compare lists, not their spelling."""
-        return list(initial or []) != self.to_python(data)
+        return bool(list(initial or []) != self.to_python(data))
 
 
 class LayerForm(forms.ModelForm[Layer]):
@@ -164,6 +164,7 @@ class UploadForm(forms.Form):
     layer = forms.ModelChoiceField(
         label=gettext_lazy("Layer"),
         queryset=Layer.objects.none(),
+        empty_label=gettext_lazy("Choose a layer"),  # type: ignore[arg-type]
         help_text=gettext_lazy("Where the files go: knowledge base / layer."),
     )
     purpose = forms.ChoiceField(
@@ -175,14 +176,14 @@ class UploadForm(forms.Form):
         label=gettext_lazy("Replace sources of the same name"),
         required=False,
         help_text=gettext_lazy(
-            "The new file takes the old one's place; its old text stays for citations."
+            "The new file takes the old one’s place; its old text stays for citations."
         ),
     )
 
     def __init__(
         self, *args: Any, layers: models.QuerySet[Layer], **kwargs: Any
     ) -> None:
-        super().__init__(*args, label_suffix="", **kwargs)
+        super().__init__(*args, **{"label_suffix": "", **kwargs})
         field = cast("forms.ModelChoiceField[Layer]", self.fields["layer"])
         field.queryset = layers.select_related("knowledge_base")
         choices = list(layers[:2])

@@ -5,11 +5,13 @@ Django's admin asks its querysets in many places, and offers related rows in mor
 before it is written.
 """
 
+from functools import partialmethod
 from typing import Any, TypeVar
 
 from django.contrib import admin
 from django.contrib.admin.options import ModelAdmin
 from django.contrib.admin.utils import unquote
+from django.contrib.admin.widgets import AdminTextareaWidget, RelatedFieldWidgetWrapper
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse
@@ -105,6 +107,21 @@ class AuditedAdmin(ModelAdmin[Row]):
 
     show_full_result_count = False
     view_on_site = False
+    formfield_overrides = {
+        models.TextField: {"widget": AdminTextareaWidget(attrs={"rows": 3})}
+    }
+
+    def get_form(
+        self,
+        request: HttpRequest,
+        obj: Any = None,
+        change: bool = False,  # noqa: FBT001, FBT002
+        **kwargs: Any,
+    ) -> Any:
+        """Return the form, whose labels end without a colon as in the portal."""
+        form = super().get_form(request, obj, change=change, **kwargs)
+        init = partialmethod(form.__init__, label_suffix="")
+        return type(form)(form.__name__, (form,), {"__init__": init})
 
     def lookup_allowed(
         self, lookup: str, value: str, request: HttpRequest | None = None
@@ -137,11 +154,11 @@ class AuditedAdmin(ModelAdmin[Row]):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """Show what was done to a row, as far as the person works on where it was."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
         obj = self.get_object(request, unquote(object_id))
         if obj is None:
             raise Http404(_("Not found."))
-        if not self.has_view_or_change_permission(request, obj):
-            raise PermissionDenied
         context = {
             **self.admin_site.each_context(request),
             "title": _("History of %(name)s") % {"name": obj},
@@ -225,6 +242,16 @@ class ScopedAdmin(AuditedAdmin[Row]):
         return super().has_delete_permission(request, obj) and self.in_scope(
             request, obj
         )
+
+    def formfield_for_dbfield(
+        self, db_field: Any, request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        """Leave out the buttons beside a choice: one of them deletes what is chosen."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        widget = getattr(field, "widget", None)
+        if field is not None and isinstance(widget, RelatedFieldWidgetWrapper):
+            field.widget = widget.widget
+        return field
 
     def formfield_for_foreignkey(
         self, db_field: Any, request: HttpRequest, **kwargs: Any

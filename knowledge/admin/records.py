@@ -59,7 +59,6 @@ class DocumentAdmin(RecordAdmin[Document]):
     list_filter = ("is_current", "kind", ("knowledge_base", ScopedRelatedFilter))
     search_fields = ("title", "source__path")
     list_select_related = ("source",)
-    change_form_template = "admin/knowledge/document/change_form.html"
     fields = (
         "title",
         "source",
@@ -134,7 +133,6 @@ class PassageAdmin(RecordAdmin[Passage]):
         "metadata",
         "codes",
         "terms",
-        "embedded_sha256",
     )
     readonly_fields = ("cuts",)
 

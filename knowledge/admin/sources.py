@@ -328,6 +328,8 @@ class SourceAdmin(ScopedAdmin[Source]):
             "row": self.state_now(source),
             "reading": reading_of(request, source),
             "most_bytes": settings.STRATA_MAX_UPLOAD_BYTES,
+            # Sources are added by uploading files.
+            "show_save_and_add_another": False,
             **(extra_context or {}),
         }
         try:

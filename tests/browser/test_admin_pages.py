@@ -1,0 +1,172 @@
+"""Every page of the admin, at two widths and in both themes."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from knowledge.models import AuditEntry, IngestRun
+from knowledge.models.audit import record
+from knowledge.models.ingest import RunState, Stage
+from knowledge.models.source import SourceState
+from tests.browser.conftest import SCREENSHOTS, Visit
+from tests.browser.test_pages import MODES, overflow
+from tests.cast import Cast
+from tests.factories import SourceFactory, ready_source
+from tests.stored_corpus import Corpus
+
+LISTS = (
+    "source",
+    "knowledgebase",
+    "layer",
+    "document",
+    "passage",
+    "ingestrun",
+    "auditentry",
+    "apitoken",
+    "user",
+    "embeddingspace",
+)
+
+
+def addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
+    """Return the admin's pages by name, with something to show on each."""
+    layer = shelves.handbook.layers.get()
+    source = ready_source("The rent is due in May.", layer=layer, title="Rent")
+    document = source.documents.get()
+    document.report = ["Page 3 holds only an image without text."]
+    document.save()
+    record(cast.superuser.user, "uploaded", source, size=12)
+    moving = SourceFactory(layer=layer, state=SourceState.PROCESSING)
+    run = IngestRun.objects.create(
+        source=moving,
+        generation=1,
+        due_at=timezone.now(),
+        state=RunState.RUNNING,
+        stage=Stage.EMBED,
+        percent=42,
+    )
+    SourceFactory(
+        layer=layer, state=SourceState.FAILED, state_reason="The PDF has no text."
+    )
+    entry = AuditEntry.objects.filter(target_type="source").latest("at")
+    assert cast.token_in_scope.token_row is not None
+    assert cast.granted.user is not None
+    shown = {
+        "source": source.pk,
+        "knowledgebase": shelves.handbook.pk,
+        "layer": layer.pk,
+        "document": document.pk,
+        "passage": document.passages.get().pk,
+        "ingestrun": run.pk,
+        "auditentry": entry.pk,
+        "apitoken": cast.token_in_scope.token_row.pk,
+        "user": cast.granted.user.pk,
+    }
+    pages = {name: f"knowledge_{name}_changelist" for name in LISTS}
+    pages |= {f"{name}-add": f"knowledge_{name}_add" for name in ("source", "layer")}
+    pages |= {f"{name}-add": f"knowledge_{name}_add" for name in ("apitoken", "user")}
+    found = {name: reverse(f"admin:{page}") for name, page in pages.items()}
+    for name, key in shown.items():
+        found[f"{name}-page"] = reverse(f"admin:knowledge_{name}_change", args=[key])
+    for name in ("source", "layer"):
+        found[f"{name}-delete"] = reverse(
+            f"admin:knowledge_{name}_delete", args=[shown[name]]
+        )
+    found["moving"] = reverse("admin:knowledge_source_change", args=[moving.pk])
+    found["history"] = reverse("admin:knowledge_source_history", args=[source.pk])
+    access = reverse("admin:knowledge_knowledgebase_access", args=[shelves.handbook.pk])
+    found["access"] = f"{access}?person=granted"
+    found["overview"] = reverse("admin:index")
+    found["groups"] = reverse("admin:auth_group_changelist")
+    found["group"] = reverse("admin:auth_group_change", args=[cast.members.pk])
+    found["password"] = reverse("admin:password_change")
+    return found
+
+
+@pytest.mark.parametrize(("width", "scheme"), MODES)
+def test_admin_pages_fit_read_well_and_keep_the_policy(
+    visit: Visit, shelves: Corpus, cast: Cast, width: int, scheme: str
+) -> None:
+    page = visit.window(width, scheme)
+    visit.sign_in(page, cast.superuser.user)
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    wrong = []
+    for name, address in addresses(shelves, cast).items():
+        response = page.goto(address)
+        assert response is not None
+        assert response.ok, name
+        page.screenshot(path=SCREENSHOTS / f"admin-{name}-{width}-{scheme}.png")
+        if (pixels := overflow(page)) > 0:
+            wrong.append(f"{name} is {pixels} px too wide")
+        report = Axe().run(page)
+        if report.violations_count:
+            wrong.append(f"{name}: {report.generate_report()}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.req("S2-REF-03")
+def test_a_moving_source_is_followed_and_its_page_renewed(
+    visit: Visit, shelves: Corpus, cast: Cast
+) -> None:
+    layer = shelves.handbook.layers.get()
+    source = ready_source("The rent is due in May.", layer=layer, title="Rent")
+    source.state = SourceState.REPROCESSING
+    source.save()
+    run = IngestRun.objects.create(
+        source=source,
+        generation=1,
+        due_at=timezone.now(),
+        state=RunState.RUNNING,
+        stage=Stage.EXTRACT,
+        percent=5,
+    )
+    page = visit.window()
+    visit.sign_in(page, cast.superuser.user)
+    page.goto(reverse("admin:knowledge_source_change", args=[source.pk]))
+    expect(page.get_by_text("Reading the file").first).to_be_visible()
+    page.get_by_label("Title").fill("What I am typing")
+
+    IngestRun.objects.filter(pk=run.pk).update(stage=Stage.EMBED, percent=60)
+    expect(page.locator('[data-progress="stage"]')).to_have_text("Computing vectors")
+    expect(page.locator('[data-progress="percent"]')).to_have_text("60%")
+
+    IngestRun.objects.filter(pk=run.pk).update(state=RunState.DONE)
+    source.state, source.passage_count = SourceState.READY, 1234
+    source.save()
+    expect(page.locator(".source-facts")).to_contain_text("Ready")
+    expect(page.locator(".source-facts")).to_contain_text("1,234")
+    expect(page.get_by_label("Title")).to_have_value("What I am typing")
+
+
+@pytest.mark.req("S2-ING-08", "REL-U1")
+def test_several_files_are_sent_and_one_is_refused(
+    visit: Visit, shelves: Corpus, cast: Cast
+) -> None:
+    page = visit.window()
+    visit.sign_in(page, cast.editor.user)
+    page.goto(reverse("admin:knowledge_source_add"))
+    page.get_by_label("Layer").select_option(label="handbook/main")
+    page.locator("#files").set_input_files(
+        [
+            {"name": "one.txt", "mimeType": "text/plain", "buffer": b"The first."},
+            {
+                "name": "two.pdf",
+                "mimeType": "application/pdf",
+                "buffer": b"MZ" + bytes(99),
+            },
+            {"name": "three.md", "mimeType": "text/markdown", "buffer": b"# Third\n"},
+        ]
+    )
+    page.get_by_role("button", name="Upload").click()
+    rows = page.locator(".file")
+    expect(rows).to_have_count(3)
+    expect(page.get_by_role("link", name="one.txt")).to_be_visible()
+    expect(page.get_by_role("link", name="three.md")).to_be_visible()
+    refused = rows.filter(has_text="two.pdf")
+    expect(refused).to_contain_text("Not taken")
+    expect(refused.locator(".error")).not_to_be_empty()
+    assert shelves.handbook.sources.count() == 2
+    # The browser itself tells of each refused request.
+    visit.problems = [each for each in visit.problems if "409" not in each]
