@@ -210,12 +210,13 @@ def lines_of(
         is_whole = start >= window.start
         start, end = max(start, window.start), min(end, window.end)
         parts = parts_of(text.text[start:end], start, span)
-        if not opened:
-            parts, opened = open_span(parts)
         kind = kinds.get(number, "")
+        cells = list(cells_of(parts)) if kind == "row" else [parts]
+        if not opened:
+            opened = open_span(cells)
         yield Line(
             number=number,
-            cells=list(cells_of(parts)) if kind == "row" else [parts],
+            cells=cells,
             kind=kind,
             page=begun.get(number) if is_whole else None,
             is_whole=is_whole,
@@ -254,16 +255,14 @@ def parts_of(line: str, start: int, span: Span | None) -> list[Part]:
     return [part for part in parts if part.text]
 
 
-def open_span(parts: Sequence[Part]) -> tuple[Sequence[Part], bool]:
-    """Mark the first cited part, if there is one; tell whether there was."""
-    for index, part in enumerate(parts):
-        if part.cited and part.text.strip():
-            return [
-                *parts[:index],
-                replace(part, first=True),
-                *parts[index + 1 :],
-            ], True
-    return parts, False
+def open_span(cells: Sequence[list[Part]]) -> bool:
+    """Mark the first cited word as the first, in place; tell whether there is one."""
+    for cell in cells:
+        for index, part in enumerate(cell):
+            if part.cited and not part.is_gap and part.text.strip():
+                cell[index] = replace(part, first=True)
+                return True
+    return False
 
 
 def cells_of(parts: Sequence[Part]) -> Iterator[list[Part]]:
@@ -273,7 +272,6 @@ def cells_of(parts: Sequence[Part]) -> Iterator[list[Part]]:
     """
     cell: list[Part] = []
     for part in parts:
-        first = part.first
         for index, text in enumerate(CELL_GAP.split(part.text)):
             is_gap = index % 2 == 1
             if not text:
@@ -281,7 +279,6 @@ def cells_of(parts: Sequence[Part]) -> Iterator[list[Part]]:
             if not is_gap and cell and cell[-1].is_gap and len(cell) > 1:
                 yield cell
                 cell = []
-            cell.append(Part(text, part.cited, first=first, is_gap=is_gap))
-            first = False
+            cell.append(Part(text, part.cited, is_gap=is_gap))
     if cell:
         yield cell
