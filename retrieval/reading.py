@@ -16,6 +16,7 @@ from retrieval.language import language_of
 from retrieval.lines import Span, Text, window_of
 from retrieval.outline import outline_of
 from retrieval.passages import cite_span
+from retrieval.results import Citation
 from retrieval.views import path_of, reader_of
 
 PROBE_BYTES = 65_536
@@ -90,6 +91,7 @@ def document_page(
             "source": document.source,
             "citation": citation,
             "clause": path_of(citation),
+            "place": place_of(citation),
             "span": span,
             "window": window,
             "outline": outline_of(document, text, window, span),
@@ -118,6 +120,22 @@ def wanted_offset(request: HttpRequest) -> int | None:
         if wanted.isascii() and wanted.isdigit() and len(wanted) < 10
         else None
     )
+
+
+def place_of(citation: Citation) -> str:
+    """Say on which page and lines the cited place stands."""
+    several = "-" in citation.lines
+    if citation.page is None:
+        sentence = (
+            _("Cited: lines %(lines)s.") if several else _("Cited: line %(lines)s.")
+        )
+    else:
+        sentence = (
+            _("Cited: page %(page)s, lines %(lines)s.")
+            if several
+            else _("Cited: page %(page)s, line %(lines)s.")
+        )
+    return sentence % {"page": citation.page, "lines": citation.lines}
 
 
 def has_current(source: Source) -> bool:
