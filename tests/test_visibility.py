@@ -43,6 +43,7 @@ SETS: dict[str, list[str]] = {
     name: str(members).split() for name, members in TABLE["sets"].items()
 }
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+CSRF_TOKEN = re.compile(r'value="\w{64}"')
 MODEL = re.compile(r"admin/\w+/(\w+)/")
 
 
@@ -156,9 +157,12 @@ def words_of(response: Any) -> str:
         if getattr(response, "streaming", False)
         else response.content
     )
-    # A file that was answered with stays open until then.
-    response.close()
     return f"{body.decode(errors='replace')}\n{response.headers}".lower()
+
+
+def comparable(response: Any, path: str) -> str:
+    """Return what a response tells, but for its own address and its CSRF token."""
+    return CSRF_TOKEN.sub("", words_of(response)).replace(path, "")
 
 
 @pytest.mark.req("REL-A1")
@@ -257,6 +261,4 @@ def test_a_hidden_file_is_answered_like_one_that_never_was(
                 other = getattr(client, method)(absent, headers=headers)
                 assert one.status_code == other.status_code
                 assert one.status_code in {404, 405}
-                assert words_of(one).replace(there, "") == words_of(other).replace(
-                    absent, ""
-                )
+                assert comparable(one, there) == comparable(other, absent)

@@ -13,7 +13,8 @@ from retrieval.lines import (
     Span,
     Text,
     Window,
-    window_of,
+    bounds_of,
+    fill,
 )
 
 PROSE = st.text(st.sampled_from("ab đ|\t\n"), max_size=80)
@@ -28,7 +29,9 @@ def window(
     wanted: int | None = None,
 ) -> Window:
     """Return a window of a text."""
-    return window_of(Text(text), blocks or [], pages or [], span, wanted)
+    parsed = Text(text)
+    bounds = bounds_of(parsed, span, wanted)
+    return fill(bounds, parsed, blocks or [], pages or [], span)
 
 
 def shown(found: Window, *, cited: bool = False) -> str:

@@ -75,7 +75,6 @@ class TestResults:
             "url": f"/read/{hit['ref']}/",
         }
 
-    @pytest.mark.req("S3-HYB-02")
     @pytest.mark.parametrize(
         ("query", "path"),
         [
@@ -84,13 +83,28 @@ class TestResults:
             ("Czy mogę oddać pożyczkę przed terminem?", "regulamin-pozyczek.md"),
             ("Что будет, если я потеряю ключ от ячейки?", "pravila-yacheek.md"),
             ("Câți lei pot scoate pe zi?", "regulament-carduri.md"),
-            ("How do I block a lost card?", "quy-trinh-QT-07-mo-the.md"),
         ],
     )
     def test_a_question_finds_its_passage(
         self, corpus: Corpus, cast: Cast, query: str, path: str
     ) -> None:
         assert path in files(search(cast.granted, query, top_k=3))
+
+    @pytest.mark.req("S3-HYB-02", "S3-EMB-02")
+    @pytest.mark.parametrize(
+        ("query", "path"),
+        [
+            (
+                "How old must a member be to get a payment card?",
+                "quy-trinh-QT-07-mo-the.md",
+            ),
+            ("How is a card blocked after three wrong codes?", "regulament-carduri.md"),
+        ],
+    )
+    def test_a_question_finds_its_passage_in_another_language(
+        self, corpus: Corpus, cast: Cast, query: str, path: str
+    ) -> None:
+        assert path in files(search(cast.granted, query))
 
     @pytest.mark.req("R4")
     def test_five_results_unless_asked_otherwise(
@@ -171,7 +185,7 @@ class TestOwnVectors:
     def test_a_vector_takes_the_place_of_the_querys(
         self, corpus: Corpus, cast: Cast, settings: Settings
     ) -> None:
-        embedded = gateway().embed_query("How do I block a lost card?")
+        embedded = gateway().embed_query("Tôi bị mất thẻ thì gọi đâu?")
         settings.PORTAL_EMBEDS = False
         own = search(
             cast.granted,
