@@ -3,6 +3,7 @@
 import io
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.files.storage import default_storage
@@ -90,26 +91,27 @@ def test_a_file_sent_by_the_script_is_queued_with_its_path_and_time(
 
 @pytest.mark.req("REL-U1", "REL-U4")
 def test_of_several_files_each_is_judged_by_itself(
-    editor: Client, layer: Layer, settings: Settings
+    editor: Client,
+    layer: Layer,
+    settings: Settings,
+    django_capture_on_commit_callbacks: Any,
 ) -> None:
     settings.STRATA_MAX_UPLOAD_BYTES = 2000
     before = stored_files()
-    answer = editor.post(
-        ADD,
-        {
-            "layer": layer.pk,
-            "purpose": "documentation",
-            "file": [
-                text_file("one.txt"),
-                SimpleUploadedFile("empty.txt", b""),
-                text_file("program.pdf", b"MZ\x90\x00" + bytes(200)),
-                text_file("large.txt", b"many words " * 300),
-                text_file("twin.txt", b"The rules of one.txt.\n"),
-                text_file("two.txt"),
-            ],
-        },
-        follow=True,
-    )
+    form = {
+        "layer": layer.pk,
+        "purpose": "documentation",
+        "file": [
+            text_file("one.txt"),
+            SimpleUploadedFile("empty.txt", b""),
+            text_file("program.pdf", b"MZ\x90\x00" + bytes(200)),
+            text_file("large.txt", b"many words " * 300),
+            text_file("twin.txt", b"The rules of one.txt.\n"),
+            text_file("two.txt"),
+        ],
+    }
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = editor.post(ADD, form, follow=True)
     page = answer.content.decode()
     assert sorted(Source.objects.values_list("path", flat=True)) == [
         "one.txt",
