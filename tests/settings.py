@@ -19,7 +19,13 @@ if "STRATA_TEST_RUN" not in os.environ:
     os.environ["STRATA_TEST_RUN"] = os.environ["STRATA_VAR_DIR"] = str(run)
     os.environ["STRATA_POSTGRES_DURABLE"] = "false"
     os.environ["SECRET_KEY"] = secrets.token_urlsafe(48)
-    for name in ("STRATA_POSTGRES_DIR", "BASE_URL", "ALLOWED_HOSTS", "DEBUG"):
+    for name in (
+        "STRATA_POSTGRES_DIR",
+        "STRATA_MODEL_URL",
+        "BASE_URL",
+        "ALLOWED_HOSTS",
+        "DEBUG",
+    ):
         os.environ.pop(name, None)
 
 from strata_portal.settings import *  # noqa: F403
@@ -33,5 +39,6 @@ WHITENOISE_AUTOREFRESH = True
 WHITENOISE_USE_FINDERS = True
 # The sign-in of a test need not be slow.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-# Where no model server runs for a test, none must answer: not a developer's either.
-STRATA_MODEL_URL = "http://127.0.0.1:9"
+# Where no model server runs for a test, none must answer: not a developer's either. A
+# process that a test starts is told the test's own.
+STRATA_MODEL_URL = os.environ.get("STRATA_MODEL_URL", "http://127.0.0.1:9")
