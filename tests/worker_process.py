@@ -13,10 +13,12 @@ from urllib.parse import quote
 from django.conf import settings
 from django.db import connection
 
+from knowledge.models import IngestRun
+
 ROOT = Path(__file__).resolve().parent.parent
 # Short, so that a test need not wait long for what they guard.
 HEARTBEAT_SECONDS = LEASE_SECONDS = 5
-PATIENCE_SECONDS = 240.0
+PATIENCE_SECONDS = 180.0
 
 
 def database_url() -> str:
@@ -47,7 +49,8 @@ def until(condition: Callable[[], object], what: str) -> None:
     end = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         if time.monotonic() > end:
-            raise AssertionError(f"in vain: {what}")
+            runs = IngestRun.objects.values("state", "stage", "attempts", "reason")
+            raise AssertionError(f"in vain: {what}; the runs are {list(runs)}")
         time.sleep(0.1)
 
 
