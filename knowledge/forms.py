@@ -164,7 +164,7 @@ class UploadForm(forms.Form):
     layer = forms.ModelChoiceField(
         label=gettext_lazy("Layer"),
         queryset=Layer.objects.none(),
-        empty_label=gettext_lazy("Choose a layer"),  # type: ignore[arg-type]
+        empty_label=gettext_lazy("Choose a layer"),
         help_text=gettext_lazy("Where the files go: knowledge base / layer."),
     )
     purpose = forms.ChoiceField(

@@ -80,7 +80,7 @@ class ScopedRelatedFilter(admin.RelatedFieldListFilter):
 
     def field_choices(
         self, field: Any, request: HttpRequest, model_admin: ModelAdmin[Any]
-    ) -> list[tuple[Any, str]]:
+    ) -> Any:
         """Return (key, name) of the related rows in scope."""
         rows = within_scope(request, field.remote_field.model._default_manager.all())
         return [(row.pk, str(row)) for row in self.with_names(rows)]
@@ -119,7 +119,7 @@ class AuditedAdmin(ModelAdmin[Row]):
         **kwargs: Any,
     ) -> Any:
         """Return the form, whose labels end without a colon as in the portal."""
-        form = super().get_form(request, obj, change=change, **kwargs)
+        form: Any = super().get_form(request, obj, change=change, **kwargs)
         init = partialmethod(form.__init__, label_suffix="")
         return type(form)(form.__name__, (form,), {"__init__": init})
 

@@ -1,6 +1,7 @@
 """The admin site: its titles, its overview, and what must not be in it."""
 
 import shutil
+from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
@@ -38,7 +39,7 @@ class PortalAdminSite(admin.AdminSite):
         self, model_or_iterable: Any, admin_class: Any = None, **options: Any
     ) -> None:
         """Leave out the queue's own pages: whoever may add a schedule has a shell."""
-        models = (
+        models: Iterable[Any] = (
             [model_or_iterable]
             if isinstance(model_or_iterable, type)
             else model_or_iterable
@@ -86,7 +87,7 @@ def attention(sources: QuerySet[Source]) -> list[dict[str, str]]:
     return [
         {
             "state": "failed",
-            "label": SourceState.FAILED.label,
+            "label": str(SourceState.FAILED.label),
             "text": source.title,
             "url": reverse("admin:knowledge_source_change", args=[source.pk]),
             "detail": source.state_reason,

@@ -18,7 +18,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Application = Callable[..., Awaitable[None]]
 
 # The pages that take files. Without a script, a form sends several at once.
 FILE_DOORS = "/admin/knowledge/source/"

@@ -176,8 +176,11 @@ class KnowledgeBaseAdmin(ScopedAdmin[KnowledgeBase]):
         )
         if row is None:
             raise Http404(_("Not found."))
-        model: type[User | Group] = User if row["kind"] == "user" else Group
-        holder = get_object_or_404(model, pk=row["key"])
+        holder: User | Group = (
+            get_object_or_404(User, pk=row["key"])
+            if row["kind"] == "user"
+            else get_object_or_404(Group, pk=row["key"])
+        )
         withdraw(obj, [row["access"]], holder=holder, actor=actor_of(request))
         self.message_user(request, _("Taken away. It holds from now on."))
         return self.after_access_change(request, obj)

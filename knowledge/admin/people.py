@@ -32,11 +32,11 @@ admin.site.unregister(Group)
 class AccountAdmin(AuditedAdmin[Row]):
     """Pages of people and groups; each act is recorded where Django logs it."""
 
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
         """Record that a row was made."""
         record(actor_of(request), "created", obj)
 
-    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> None:
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
         """Record which fields were changed, a password's too, without their values."""
         fields = [
             str(name)
@@ -45,7 +45,7 @@ class AccountAdmin(AuditedAdmin[Row]):
         ]
         record(actor_of(request), "changed", obj, fields=fields)
 
-    def log_deletions(self, request: HttpRequest, queryset: Any) -> None:
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
         """Record each row before it goes."""
         for obj in queryset:
             record(actor_of(request), "deleted", obj)
@@ -284,7 +284,7 @@ class ApiTokenAdmin(AuditedAdmin[ApiToken]):
         if not request.user.is_superuser:
             # Whoever makes a token holds it: one for somebody else would read what
             # that person may read.
-            owners = owners.filter(pk=request.user.pk)
+            owners = owners.filter(pk=actor_of(request).pk)
         form.fields["owner"].queryset = owners  # type: ignore[attr-defined]
         form.fields["knowledge_bases"].queryset = (  # type: ignore[attr-defined]
             KnowledgeBase.objects.administered_by(actor_of(request))

@@ -1,11 +1,12 @@
 """Sources: uploading, watching, replacing, switching, indexing again, deleting."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import UploadedFile
 from django.db import models, transaction
 from django.http import (
     Http404,
@@ -61,13 +62,18 @@ def uploads_of(request: HttpRequest) -> list[Upload]:
     """
     posted = request.FILES.getlist("file")
     if len(posted) != 1:
-        return [Upload(file=file.file, name=file.name or "") for file in posted]
+        return [Upload(file=content_of(file), name=file.name or "") for file in posted]
     modified = request.POST.get("modified", "")
     when = None
     if is_key(modified) and len(modified) <= MODIFIED_DIGITS:
         when = datetime.fromtimestamp(int(modified) / 1000, tz=UTC)
     name = request.POST.get("path", "") or posted[0].name or ""
-    return [Upload(file=posted[0].file, name=name, modified_at=when)]
+    return [Upload(file=content_of(posted[0]), name=name, modified_at=when)]
+
+
+def content_of(posted: UploadedFile) -> BinaryIO:
+    """Return the bytes of a posted file, as the upload handler keeps them."""
+    return cast("BinaryIO", posted.file)
 
 
 @admin.register(Source)
@@ -461,9 +467,9 @@ def progress_of(source: Any) -> dict[str, Any]:
     working = source.state in WORKING
     stage = ""
     if working and source.run_state in {RunState.WAITING, RunState.QUEUED}:
-        stage = capfirst(RunState(source.run_state).label)
+        stage = capfirst(str(RunState(source.run_state).label))
     elif working and source.run_stage:
-        stage = capfirst(Stage(source.run_stage).label)
+        stage = capfirst(str(Stage(source.run_stage).label))
     return {
         "state": source.state,
         "label": capfirst(source.get_state_display()),
