@@ -24,10 +24,12 @@ _MOST_FORM_DEPTH = 8
 _MOST_OPERATIONS = 3_000_000
 _INVISIBLE_MODE = 3
 # Shares of the font size.
-_WORD_GAP = 0.17
-_PIECE_GAP = 1.0
+_PIECE_GAP = 0.1
 _STEP_BACK = 0.25
 _OVERPRINT = 0.14
+_USUAL_SPACE = 0.25
+_NARROWEST_SPACE = 0.1
+_WIDEST_SPACE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class Fragment:
     Coordinates are those of a page turned so that the text runs left to right;
     `turn` is the quarter turns that this took. `box` is in the page's own
     coordinates (left, bottom, right, top). `order` counts in the order of drawing.
+    `space` is the width of a space in its font. Spaces that are shown by themselves
+    are fragments too.
     """
 
     text: str
@@ -44,11 +48,17 @@ class Fragment:
     end: float
     baseline: float
     size: float
+    space: float
     bold: bool
     invisible: bool
     turn: int
     order: int
     box: tuple[float, float, float, float]
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether it shows nothing but spaces."""
+        return self.text.isspace()
 
 
 @dataclass(slots=True)
@@ -64,6 +74,7 @@ class PageContent:
 class _Typeface:
     font: Font
     width_scale: float
+    space: float
     bold: bool
     readable: bool
 
@@ -127,6 +138,7 @@ def make_fragment(
     height: float,
     *,
     order: int,
+    space: float = 0.0,
     bold: bool = False,
     invisible: bool = False,
 ) -> Fragment:
@@ -146,6 +158,7 @@ def make_fragment(
         end=max(along, until),
         baseline=baseline,
         size=height,
+        space=space or _USUAL_SPACE * height,
         bold=bold,
         invisible=invisible,
         turn=turn,
@@ -291,6 +304,7 @@ class _Interpreter:
 
     def _set_font(self, operands: list[Any], resources: DictionaryObject) -> None:
         self._state.size = float(operands[1])
+        self._state.face = None
         fonts = _dictionary(resources.get("/Font"))
         font = _dictionary(fonts.get(operands[0]))
         key = id(font)
@@ -320,7 +334,7 @@ class _Interpreter:
         self._show_spaced([[operands[0]]])
 
     def _show_spaced(self, operands: list[Any]) -> None:
-        """Show strings and shifts; big shifts cut the text into fragments."""
+        """Show strings and shifts; shifts other than kerning cut it into fragments."""
         state = self._state
         if state.face is None:
             return
@@ -331,8 +345,6 @@ class _Interpreter:
                 if shift > _PIECE_GAP or shift < -_STEP_BACK:
                     self._emit(piece)
                     piece = _Piece()
-                elif shift > _WORD_GAP and piece.text and piece.text[-1] != " ":
-                    piece.text += " "
                 self._advance(shift * state.size * state.stretch)
                 piece.width += shift * state.size * state.stretch if piece.text else 0
                 continue
@@ -371,7 +383,7 @@ class _Interpreter:
         if actual is not None:
             piece.text = actual
             self._replaced[-1] = ""
-        if piece.origin is None or not piece.text.strip():
+        if piece.origin is None or not piece.text:
             return
         matrix = multiply(piece.origin, self._state.matrix)
         a, b, c, d, _, _ = matrix
@@ -381,10 +393,11 @@ class _Interpreter:
         end = _point(matrix, piece.width, self._state.rise)
         if height < 0.5 or not all(map(math.isfinite, (*start, *end, height))):
             return
-        if self._is_overprint(piece.text, start, height):
+        if not piece.text.isspace() and self._is_overprint(piece.text, start, height):
             return
         mode = self._state.mode
         face = self._state.face
+        space = face.space * height if face is not None else 0.0
         self.content.fragments.append(
             make_fragment(
                 piece.text,
@@ -392,6 +405,7 @@ class _Interpreter:
                 end if end != start else (start[0] + 0.01, start[1]),
                 height,
                 order=len(self.content.fragments),
+                space=space,
                 bold=mode == 2 or (face is not None and face.bold),
                 invisible=mode == _INVISIBLE_MODE,
             )
@@ -451,12 +465,14 @@ def _typeface(font: DictionaryObject) -> _Typeface | None:
     descriptor = parsed.font_descriptor
     name = f"{parsed.name} {descriptor.name} {descriptor.weight}".casefold()
     heavy = any(word in name for word in ("bold", "black", "heavy", "-bd", "semibold"))
-    return _Typeface(parsed, scale, heavy, _is_readable(font, parsed))
+    space = float(parsed.space_width or 0) * scale
+    space = space if _NARROWEST_SPACE <= space <= _WIDEST_SPACE else _USUAL_SPACE
+    return _Typeface(parsed, scale, space, heavy, _is_readable(font, parsed))
 
 
 def _is_readable(font: DictionaryObject, parsed: Font) -> bool:
     """Tell whether a font says which characters its glyphs stand for."""
-    by_glyph = font.get("/Encoding") in {"/Identity-H", "/Identity-V"}
+    by_glyph = font.get("/Encoding") in ("/Identity-H", "/Identity-V")
     mapped = "/ToUnicode" in font or bool(parsed.character_map)
     return parsed.interpretable and (mapped or not by_glyph)
 

@@ -20,16 +20,35 @@ CELL_GAP = " | "
 
 # Shares of the font size.
 _SAME_LINE = 0.4
+_LEVEL = 0.15
 _WORD_GAP = 0.17
+_NARROWEST_WORD_GAP = 0.1
+_RAISED = 0.6
+_RAISED_SIZE = 0.92
+_TOUCH = 0.3
 _CELL_GAP = 1.0
 # Between two pieces that were not drawn one after the other.
 _JUMP_GAP = 0.5
+_CELL_STEP = 1.7
+_ROW_STEP = 5.0
+_SAME_CELL_EDGE = 0.6
 _GUTTER = 0.5
 _LETTER_WIDTH = 0.55
 _FONT_CHANGE = 1.12
 _PARAGRAPH_GAP = 1.75
 _LINE_GAP = 1.45
 _INDENT = 0.9
+# Shares of the font's space.
+_SPACE_SHARE = 0.6
+_MOST_CELL_LINES = 15
+# A page whose text holds fewer spaces than one in this many characters shows words
+# by their places alone.
+_SPACED = 20
+_SHORTEST_SPREAD = 5
+_MOSTLY = 0.6
+_EVEN = 0.7
+_LIKE_KNOWN = 0.7
+_LETTER_CHANGE = 1.5
 # Shares of the column's width.
 _SHORT_LINE = 0.82
 
@@ -43,6 +62,11 @@ _LONE_LABEL = re.compile(
     r"|[ivxlcIVXLC]{1,6})[.)]?|§\s?\d{1,3}[.)]?)\Z"
 )
 _HYPHEN_END = re.compile(r"[^\W\d_]{2,}[-\u00ad\u2010]\Z")
+# A number or an address that goes on after the end of its line.
+_UNSPACED_END = re.compile(r"\d-\Z|://\S*[?=&_-]\Z")
+_CODE_END = re.compile(r"[^\W_]-\Z")
+_REFERENCE_END = re.compile(r"\d\S{0,20}\(\w{1,4}\)\Z")
+_REFERENCE_MORE = re.compile(r"\(\w{1,4}\)")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _LEFT_TO_RIGHT = re.compile(
     "[0-9A-Za-z\u00c0-\u024f](?:[^\u0590-\u08ff\n]*[0-9A-Za-z\u00c0-\u024f])?"
@@ -53,7 +77,11 @@ _TERMINAL = ".!?:;…»”\"'"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of text: its cells, its place, and the column that it stands in."""
+    """A line of text: its cells, its place, and the column that it stands in.
+
+    `is_near` tells that only a narrow gap parts it from the piece before it, which
+    may be one between words or one between cells.
+    """
 
     cells: tuple[str, ...]
     start: float
@@ -67,6 +95,7 @@ class Line:
     box: Box
     column: int = 0
     in_table: bool = False
+    is_near: bool = False
 
     @property
     def text(self) -> str:
@@ -116,7 +145,7 @@ def read_lines(fragments: Sequence[Fragment]) -> list[Line]:
         turns[fragment.turn] += len(fragment.text)
     lines: list[Line] = []
     for turn, _ in turns.most_common():
-        rows = _rows([one for one in fragments if one.turn == turn])
+        rows = _with_table_rows(_rows([one for one in fragments if one.turn == turn]))
         lines.extend(_ordered(rows, 0, len(lines) + 1))
     return lines
 
@@ -143,6 +172,12 @@ def join_texts(before: str, after: str) -> str:
         return before[:-1] + after
     if _HYPHEN_END.search(before[-60:]) and after[:1].islower():
         return before[:-1] + after
+    if _UNSPACED_END.search(before[-60:]) and after[:1].isalnum():
+        return before + after
+    if _CODE_END.search(before[-60:]) and after[:1].isdigit():
+        return before + after
+    if _REFERENCE_END.search(before[-60:]) and _REFERENCE_MORE.match(after):
+        return before + after
     return f"{before} {after}" if before and after else before or after
 
 
@@ -152,36 +187,108 @@ def _rows(fragments: list[Fragment]) -> list[list[Line]]:
     for fragment in sorted(fragments, key=lambda one: -one.baseline):
         if rows:
             first = rows[-1][0]
+            largest = max(one.size for one in rows[-1])
             reach = _SAME_LINE * max(first.size, fragment.size)
+            if largest < _RAISED_SIZE * fragment.size:
+                reach = _LEVEL * fragment.size
             if abs(first.baseline - fragment.baseline) <= reach:
                 rows[-1].append(fragment)
                 continue
         rows.append([fragment])
-    return [list(_pieces(row)) for row in rows]
+    rows = [sorted(row, key=_place) for row in _with_raised(rows)]
+    length = sum(len(one.text) for one in fragments)
+    spaces = sum(one.text.count(" ") for one in fragments)
+    spacing = _Spacing(has_spaces=spaces * _SPACED >= length)
+    for row in rows:
+        spacing.learn(row)
+    lines = (list(_pieces(row, spacing)) for row in rows)
+    return [row for row in lines if row]
 
 
-def _pieces(row: list[Fragment]) -> Iterator[Line]:
-    pieces: list[list[Fragment]] = []
-    end, order = 0.0, 0
-    for fragment in sorted(row, key=lambda one: (one.start, one.order)):
+def _place(fragment: Fragment) -> tuple[float, int]:
+    return fragment.start, fragment.order
+
+
+def _with_raised(rows: list[list[Fragment]]) -> list[list[Fragment]]:
+    """Return rows with raised and lowered small print put back into its line."""
+    for upper, lower in pairwise(rows):
+        for small, large in ((upper, lower), (lower, upper)):
+            size = max((one.size for one in large), default=0.0)
+            moved: list[Fragment] = []
+            for one in sorted(small, key=lambda one: one.start):
+                if one.size < _RAISED_SIZE * size and _touches(one, [*large, *moved]):
+                    moved.append(one)
+            if moved:
+                taken = {one.order for one in moved}
+                small[:] = [one for one in small if one.order not in taken]
+                large.extend(moved)
+    return [row for row in rows if row]
+
+
+def _touches(small: Fragment, others: Sequence[Fragment]) -> bool:
+    """Tell whether small print stands right after a piece of text, or before it."""
+    return any(
+        abs(one.baseline - small.baseline) <= _RAISED * one.size
+        and -_TOUCH * one.size
+        <= max(small.start - one.end, one.start - small.end)
+        <= _TOUCH * one.size
+        for one in others
+        if not one.is_blank
+    )
+
+
+def _pieces(row: list[Fragment], spacing: _Spacing) -> Iterator[Line]:
+    """Yield a row's pieces; near ones may be words of one cell or two cells."""
+    letter_gaps = spacing.letter_gaps(row)
+    for piece, is_near in _cut(row, letter_gaps, spacing):
+        shown = [row[index] for index in piece]
+        line = _line(shown, [letter_gaps[index] for index in piece])
+        if line.cells[0]:
+            yield replace(line, is_near=is_near)
+
+
+def _cut(
+    row: list[Fragment], letter_gaps: Sequence[float], spacing: _Spacing
+) -> Iterator[tuple[list[int], bool]]:
+    """Yield the places of each piece's fragments and whether the gap before is small.
+
+    Spaces that are shown by themselves belong to the piece before them.
+    """
+    piece: list[int] = []
+    is_near = False
+    # Where the last text ended, and the space after it.
+    end, space_end, order = 0.0, 0.0, 0
+    for index, fragment in enumerate(row):
         follows = 0 <= fragment.order - order <= 1
         order = fragment.order
+        gap = fragment.start - (space_end if follows else end)
+        if fragment.is_blank:
+            if piece and gap <= (_JUMP_GAP if follows else _WORD_GAP) * fragment.size:
+                if space_end <= end:
+                    space_end = max(end, fragment.end)
+                piece.append(index)
+            continue
         most = (_CELL_GAP if follows else _JUMP_GAP) * fragment.size
-        if pieces and fragment.start - end <= most:
-            pieces[-1].append(fragment)
-            end = max(end, fragment.end)
-        else:
-            pieces.append([fragment])
-            end = fragment.end
-    for piece in pieces:
-        line = _line(piece)
-        if line.cells[0]:
-            yield line
+        joins = gap <= most + 2 * letter_gaps[index]
+        near = joins and gap > _JUMP_GAP * fragment.size and spacing.parts(row, index)
+        if piece and (near or not joins):
+            yield _stripped(row, piece), is_near
+            piece, is_near, end = [], near, fragment.end
+        piece.append(index)
+        end = space_end = max(end, fragment.end) if len(piece) > 1 else fragment.end
+    if piece:
+        yield _stripped(row, piece), is_near
 
 
-def _line(piece: list[Fragment]) -> Line:
+def _stripped(row: Sequence[Fragment], piece: list[int]) -> list[int]:
+    """Return a piece's places without those of spaces at its end."""
+    last = max(at for at, index in enumerate(piece) if not row[index].is_blank)
+    return piece[: last + 1]
+
+
+def _line(piece: list[Fragment], letter_gaps: Sequence[float]) -> Line:
     joined = "".join(one.text for one in piece)
-    text = _join(piece)
+    text = _join(piece, letter_gaps)
     if len(_RIGHT_TO_LEFT.findall(joined)) * 2 > len(joined.strip()):
         text = _logical(text)
     weight = sum(len(one.text) for one in piece) or 1
@@ -203,29 +310,115 @@ def _line(piece: list[Fragment]) -> Line:
     )
 
 
-def _join(piece: list[Fragment]) -> str:
-    text, end, start = "", 0.0, 0.0
-    advance = _even_advance(piece)
-    for one in piece:
-        apart = one.start - end > _WORD_GAP * one.size
-        if advance:
-            apart = one.start - start > 1.3 * advance
-        if text and apart and not text.endswith(" "):
+def _join(piece: list[Fragment], letter_gaps: Sequence[float]) -> str:
+    """Return a piece's text: a gap is a space if wider than those between letters."""
+    text, end = "", 0.0
+    for one, letter_gap in zip(piece, letter_gaps, strict=True):
+        least = min(_WORD_GAP * one.size, _SPACE_SHARE * one.space)
+        least = max(least, _NARROWEST_WORD_GAP * one.size) + letter_gap
+        if text and one.start - end > least and not text.endswith(" "):
             text += " "
-        text += one.text
         end = max(end, one.end) if text else one.end
-        start = one.start
+        text += one.text
     return _tidy(text)
 
 
-def _even_advance(piece: list[Fragment]) -> float:
-    """Return the advance of single letters that are set at equal distances, or 0."""
-    if len(piece) < 4 or any(len(one.text.strip()) > 1 for one in piece):
-        return 0.0
-    steps = sorted(after.start - before.start for before, after in pairwise(piece))
+class _Spacing:
+    """Finds letters that are spread: shown one by one, each some way from the next.
+
+    `has_spaces` tells that words are parted by spaces that the page shows, so that
+    few letters suffice to know.
+    """
+
+    def __init__(self, *, has_spaces: bool) -> None:
+        self._has_spaces = has_spaces
+        self._known: dict[float, float] = {}
+
+    def parts(self, row: Sequence[Fragment], index: int) -> bool:
+        """Tell whether a gap before a fragment cannot be one between two words."""
+        before = row[index - 1].text if index else ""
+        drawn = before[-1:].isspace() or row[index].text[:1].isspace()
+        return self._has_spaces and not drawn
+
+    def learn(self, row: Sequence[Fragment]) -> None:
+        """Note how far letters of a size stand apart where many show it."""
+        for run in _runs_of_letters(row):
+            gaps = _gaps_inside(row, run)
+            if len(gaps) >= _SHORTEST_SPREAD and self._is_text(row, run):
+                size = round(row[run[0]].size, 1)
+                usual = gaps[len(gaps) // 6]
+                if usual > _NARROWEST_WORD_GAP * size:
+                    self._known[size] = min(usual, self._known.get(size, usual))
+
+    def letter_gaps(self, row: Sequence[Fragment]) -> list[float]:
+        """Return, for each fragment of a row, the usual gap before it; mostly 0."""
+        usual = [0.0] * len(row)
+        for run in _runs_of_letters(row):
+            gaps = _gaps_inside(row, run)
+            many = len(gaps) >= _SHORTEST_SPREAD
+            known = self._known.get(round(row[run[0]].size, 1), 0.0)
+            if many and (advance := _even_advance(row, run)):
+                for before, after in pairwise(run):
+                    width = row[before].end - row[before].start
+                    usual[after] = max(0.0, advance - width)
+            elif gaps and (
+                (many and self._is_text(row, run))
+                or (known and gaps[0] > _LIKE_KNOWN * known)
+                or (self._has_spaces and _are_letters(row, run))
+            ):
+                for one in run:
+                    usual[one] = max(0.0, gaps[len(gaps) // 6])
+        return usual
+
+    def _is_text(self, row: Sequence[Fragment], run: Sequence[int]) -> bool:
+        return self._has_spaces or _are_letters(row, run)
+
+
+def _runs_of_letters(row: Sequence[Fragment]) -> Iterator[list[int]]:
+    """Yield the places of fragments of one character each that stand in a row."""
+    run: list[int] = []
+    for index, one in enumerate(row):
+        if run:
+            before = row[run[-1]]
+            if one.start - before.end > _CELL_GAP * one.size or _differ(one, before):
+                yield run
+                run = []
+        if len(one.text.strip()) <= 1:
+            run.append(index)
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _differ(one: Fragment, other: Fragment) -> bool:
+    """Tell whether two letters differ more in size than raised ones do."""
+    return not 1 / _LETTER_CHANGE < one.size / other.size < _LETTER_CHANGE
+
+
+def _gaps_inside(row: Sequence[Fragment], run: Sequence[int]) -> list[float]:
+    """Return the gaps in a run that no space fills, narrowest first."""
+    return sorted(
+        row[after].start - row[before].end
+        for before, after in pairwise(run)
+        if row[before].text[-1] != " " and row[after].text[0] != " "
+    )
+
+
+def _are_letters(row: Sequence[Fragment], run: Sequence[int]) -> bool:
+    letters = sum(1 for one in run if row[one].text.strip().isalpha())
+    return letters > _MOSTLY * len(run)
+
+
+def _even_advance(row: Sequence[Fragment], run: Sequence[int]) -> float:
+    """Return the distance of letters that are set on an even grid, or 0."""
+    steps = sorted(
+        row[after].start - row[before].start for before, after in pairwise(run)
+    )
     middle = steps[len(steps) // 2]
     even = sum(1 for step in steps if abs(step - middle) <= 0.03 * middle)
-    return middle if even > 0.6 * len(steps) else 0.0
+    return middle if even > _EVEN * len(steps) else 0.0
 
 
 def _logical(text: str) -> str:
@@ -394,13 +587,16 @@ def _is_drawn_by_column(left: list[list[Line]], right: list[list[Line]]) -> bool
 
 def _one_column(run: list[list[Line]], table: set[int], column: int) -> Iterator[Line]:
     for row in run:
-        yield replace(_merge(row), column=column, in_table=id(row) in table)
+        line = _merge(row)
+        in_table = any(one.in_table for one in row) or id(row) in table
+        yield replace(line, column=column, in_table=in_table)
 
 
 def _table_rows(rows: list[list[Line]]) -> set[int]:
     """Return the ids of rows that share the start of a cell with a row beside them."""
     found: set[int] = set()
-    for before, after in pairwise(rows):
+    for first, second in pairwise(rows):
+        before, after = _without_label(first), _without_label(second)
         if len(before) < 2 or len(after) < 2:
             continue
         near = 0.6 * after[0].size
@@ -409,8 +605,204 @@ def _table_rows(rows: list[list[Line]]) -> set[int]:
             for one in before[1:]
             for other in after[1:]
         ):
-            found.update((id(before), id(after)))
+            found.update((id(first), id(second)))
     return found
+
+
+def _without_label(row: list[Line]) -> list[Line]:
+    """Return the pieces of a row but for the bullet or number of a list item."""
+    text = row[0].text
+    if _LONE_LABEL.match(text) and not text.isalnum():
+        return row[1:]
+    return row
+
+
+def _with_table_rows(rows: list[list[Line]]) -> list[list[Line]]:
+    """Return rows with the lines of each table row's cells put together.
+
+    A table is drawn cell by cell, so the lines of a wrapped cell follow one another;
+    a row is what stands side by side, a table two rows or more with common edges.
+    """
+    pieces = sorted((one for row in rows for one in row), key=lambda one: one.order)
+    found = _table_groups(list(_cell_rows(_cells(pieces))))
+    taken = {id(one) for group in found.values() for cell in group for one in cell}
+    kept = [list(_with_near(row, taken)) for row in rows]
+    whole = [
+        [_table_line(_true_cells(row, found.get(at - 1, []), found.get(at + 1, [])))]
+        for at, row in found.items()
+    ]
+    rows = []
+    for row in sorted(
+        [row for row in kept if row] + whole, key=lambda row: -row[0].baseline
+    ):
+        if rows and whole and _fit_in_row(rows[-1], row):
+            rows[-1] = sorted([*rows[-1], *row], key=lambda one: one.start)
+        else:
+            rows.append(row)
+    return rows
+
+
+def _with_near(row: Sequence[Line], taken: set[int]) -> Iterator[Line]:
+    """Yield the pieces of a row that make no table, near ones put together again."""
+    before: Line | None = None
+    for one in row:
+        if id(one) in taken:
+            if before is not None:
+                yield before
+            before = None
+        elif before is not None and one.is_near:
+            before = _put_together(before, one)
+        else:
+            if before is not None:
+                yield before
+            before = one
+    if before is not None:
+        yield before
+
+
+def _put_together(before: Line, after: Line) -> Line:
+    main = max(before, after, key=lambda one: len(one.text))
+    return replace(
+        main,
+        cells=(f"{before.text} {after.text}",),
+        start=before.start,
+        end=after.end,
+        bold=before.bold and after.bold,
+        order=min(before.order, after.order),
+        box=union((before.box, after.box)),
+        is_near=before.is_near,
+    )
+
+
+def _fit_in_row(row: Sequence[Line], other: Sequence[Line]) -> bool:
+    """Tell whether two rows are level and stand beside one another."""
+    if abs(row[0].baseline - other[0].baseline) > _SAME_LINE * row[0].size:
+        return False
+    return all(a.end < b.start or b.end < a.start for a in row for b in other)
+
+
+def _cells(pieces: Sequence[Line]) -> list[list[Line]]:
+    """Return runs of lines that were drawn one below the other."""
+    cells: list[list[Line]] = []
+    for piece in pieces:
+        if cells and _goes_on_below(cells[-1], piece):
+            cells[-1].append(piece)
+        else:
+            cells.append([piece])
+    return cells
+
+
+def _goes_on_below(cell: Sequence[Line], piece: Line) -> bool:
+    above = cell[-1]
+    step = above.baseline - piece.baseline
+    left, right = min(one.start for one in cell), max(one.end for one in cell)
+    return (
+        0 < step <= _CELL_STEP * max(above.size, piece.size)
+        and piece.start < right
+        and piece.end > left
+    )
+
+
+def _cell_rows(cells: Sequence[list[Line]]) -> Iterator[list[list[Line]]]:
+    """Yield runs of cells that were drawn one beside the other."""
+    row: list[list[Line]] = []
+    for cell in cells:
+        if row and not _stands_beside(row, cell):
+            yield row
+            row = []
+        row.append(cell)
+    if row:
+        yield row
+
+
+def _stands_beside(row: Sequence[list[Line]], cell: Sequence[Line]) -> bool:
+    before = max(one.end for one in row[-1])
+    top = max(one.baseline for other in row for one in other)
+    bottom = min(one.baseline for other in row for one in other)
+    near = _SAME_LINE * cell[0].size
+    return (
+        min(one.start for one in cell) > before
+        and cell[0].baseline >= bottom - near
+        and cell[-1].baseline <= top + near
+    )
+
+
+def _table_groups(rows: Sequence[list[list[Line]]]) -> dict[int, list[list[Line]]]:
+    """Return, by place, the rows that make tables: neighbours with common edges."""
+    found: dict[int, list[list[Line]]] = {}
+    for index, (before, after) in enumerate(pairwise(rows)):
+        if _are_table_rows(before, after):
+            found[index], found[index + 1] = before, after
+    return found
+
+
+def _true_cells(row: list[list[Line]], *beside: list[list[Line]]) -> list[list[Line]]:
+    """Return a row whose near cells stand alone only if a row beside it has them."""
+    cells: list[list[Line]] = []
+    for cell in row:
+        alone = any(
+            _share_edge(_edges(cell), _edges(other), cell[0].size)
+            for near in beside
+            for other in near[1:]
+        )
+        if cells and cell[0].is_near and not alone and len(cell) == 1:
+            cells[-1] = [*cells[-1][:-1], _put_together(cells[-1][-1], cell[0])]
+        else:
+            cells.append(cell)
+    return cells
+
+
+def _are_table_rows(before: list[list[Line]], after: list[list[Line]]) -> bool:
+    heads = [_without_label([cell[0] for cell in row]) for row in (before, after)]
+    lines = max(len(cell) for row in (before, after) for cell in row)
+    if min(map(len, heads)) < 2 or lines > _MOST_CELL_LINES:
+        return False
+    bottom = min(one.baseline for cell in before for one in cell)
+    top = max(one.baseline for cell in after for one in cell)
+    if not 0 < bottom - top <= _ROW_STEP * after[0][0].size:
+        return False
+    return any(
+        _share_edge(_edges(one), _edges(other), one[0].size)
+        for one in before[1:]
+        for other in after[1:]
+    )
+
+
+def _share_edge(
+    one: tuple[float, float, float], other: tuple[float, float, float], size: float
+) -> bool:
+    near = _SAME_CELL_EDGE * size
+    return any(abs(a - b) < near for a, b in zip(one, other, strict=True))
+
+
+def _edges(cell: Sequence[Line]) -> tuple[float, float, float]:
+    """Return where a cell's text starts and ends, and its middle."""
+    left, right = min(one.start for one in cell), max(one.end for one in cell)
+    return left, right, (left + right) / 2
+
+
+def _table_line(row: Sequence[list[Line]]) -> Line:
+    """Return a table row as one line: its cells' lines joined."""
+    lines = [one for cell in row for one in cell]
+    main = max(lines, key=lambda one: len(one.text))
+    return replace(
+        main,
+        cells=tuple(_joined(cell) for cell in row),
+        start=min(one.start for one in lines),
+        end=max(one.end for one in lines),
+        baseline=max(one.baseline for one in lines),
+        bold=all(one.bold for one in lines),
+        order=min(one.order for one in lines),
+        box=union(one.box for one in lines),
+        in_table=True,
+    )
+
+
+def _joined(lines: Sequence[Line]) -> str:
+    text = lines[0].text
+    for line in lines[1:]:
+        text = join_texts(text, line.text)
+    return text.rstrip("\u00ad")
 
 
 def _merge(row: list[Line]) -> Line:
@@ -499,9 +891,6 @@ def _continues(before: str, after: str) -> bool:
 
 
 def _paragraph(lines: list[Line]) -> Paragraph:
-    text = lines[0].text
-    for line in lines[1:]:
-        text = join_texts(text, line.text)
-    text = text.rstrip("\u00ad")
+    text = _joined(lines)
     is_item = bool(_BULLET.match(text)) or _has_label(text)
     return Paragraph(text, tuple(lines), is_row=lines[0].in_table, is_item=is_item)
