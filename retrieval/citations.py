@@ -71,7 +71,8 @@ def resolve_ref(reader: Reader, ref: str) -> tuple[Document, int, int] | None:
     number, start, end = parsed
     document = (
         Document.objects.visible_to(reader)
-        .select_related("source", "knowledge_base", "original")
+        .select_related("source__layer", "knowledge_base", "original")
+        .defer("blocks")
         .filter(number=number)
         .first()
     )

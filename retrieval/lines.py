@@ -1,7 +1,7 @@
 """A document's text as numbered lines, and the part of them that a page shows. Pure."""
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -143,24 +143,26 @@ class Window:
                 yield from (Group(is_table=False, lines=[line]) for line in lines)
 
 
-def window_of(
+def fill(
+    bounds: Window,
     text: Text,
     blocks: Sequence[Sequence[Any]],
     pages: Sequence[Mapping[str, Any]],
     span: Span | None,
-    wanted: int | None,
 ) -> Window:
-    """Return what to show: all, or a part around the span or from `wanted` on.
+    """Return a window with its lines.
 
-    `blocks` are [kind, start, end, level] and `pages` {"number", "start", "end", …}, in
-    the order of the text.
+    `blocks` are the [kind, start, end, level] that lie in it and `pages` all the
+    {"number", "start", "end", …} of the text, both in its order.
     """
-    bounds = bounds_of(text, span, wanted)
     return replace(bounds, lines=list(lines_of(text, blocks, pages, span, bounds)))
 
 
 def bounds_of(text: Text, span: Span | None, wanted: int | None) -> Window:
-    """Return the window without its lines."""
+    """Return what to show: all, or a part around the span or from `wanted` on.
+
+    The lines are still to be filled in.
+    """
     size, total = len(text.text), len(text.starts)
     if total <= PART_LINES and size <= PART_CHARACTERS:
         return Window(0, size, total)
@@ -197,7 +199,7 @@ def lines_of(
     window: Window,
 ) -> Iterator[Line]:
     """Yield the lines of a window."""
-    kinds = kinds_of(text, blocks, window)
+    kinds = kinds_of(text, blocks)
     begun = {
         text.line_at(page["start"]): page["number"]
         for page in pages
@@ -223,14 +225,10 @@ def lines_of(
         )
 
 
-def kinds_of(
-    text: Text, blocks: Sequence[Sequence[Any]], window: Window
-) -> dict[int, str]:
-    """Return the kinds of the lines of a window that are more than prose."""
+def kinds_of(text: Text, blocks: Sequence[Sequence[Any]]) -> dict[int, str]:
+    """Return the kinds of the lines that are more than prose."""
     kinds: dict[int, str] = {}
-    at = max(bisect_right(blocks, window.start, key=lambda block: block[1]) - 1, 0)
-    stop = bisect_left(blocks, window.end, key=lambda block: block[1])
-    for kind, start, end, _level in blocks[at:stop]:
+    for kind, start, end, _level in blocks:
         if kind in SHOWN_KINDS:
             for number in range(
                 text.line_at(start), text.line_at(max(start, end - 1)) + 1

@@ -2,8 +2,10 @@
 
 from codecs import getincrementaldecoder
 from pathlib import PurePosixPath
+from typing import Any
 
 from django.contrib.auth.decorators import login_required
+from django.db import models
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
@@ -13,7 +15,7 @@ from django.views.decorators.http import require_safe
 from knowledge.models import Document, Original, Source
 from retrieval.citations import resolve_ref
 from retrieval.language import language_of
-from retrieval.lines import Span, Text, window_of
+from retrieval.lines import Span, Text, Window, bounds_of, fill
 from retrieval.outline import outline_of
 from retrieval.passages import cite_span
 from retrieval.results import Citation
@@ -62,6 +64,7 @@ def source_page(request: HttpRequest, public_id: str) -> HttpResponse:
     document = (
         Document.objects.visible_to(reader_of(request))
         .select_related("source__layer", "knowledge_base", "original")
+        .defer("blocks")
         .filter(source__public_id=public_id, is_current=True)
         .first()
     )
@@ -75,9 +78,9 @@ def document_page(
 ) -> HttpResponse:
     """Render one revision with its outline, and the cited span where there is one."""
     text = Text(document.text)
-    window = window_of(
-        text, document.blocks, document.pages, span, wanted_offset(request)
-    )
+    bounds = bounds_of(text, span, wanted_offset(request))
+    blocks = blocks_within(document, bounds)
+    window = fill(bounds, text, blocks, document.pages, span)
     citation = cite_span(document, *(span or (0, max(len(document.text), 1))))
     original = document.original
     shown_inline = original is not None and original.kind in SHOWN_INLINE
@@ -110,6 +113,23 @@ def document_page(
             "beside": shown_inline and request.GET.get("view") == "original",
         },
     )
+
+
+def blocks_within(document: Document, bounds: Window) -> list[list[Any]]:
+    """Return the blocks that a window touches; a long text has very many."""
+    within = models.Func(
+        models.F("blocks"),
+        models.Value("$[*] ? (@[1] < $end && @[2] > $start)"),
+        models.Value(
+            {"start": bounds.start, "end": bounds.end}, output_field=models.JSONField()
+        ),
+        function="jsonb_path_query_array",
+        output_field=models.JSONField(),
+    )
+    found: list[list[Any]] = (
+        Document.objects.filter(pk=document.pk).values_list(within, flat=True).get()
+    )
+    return found
 
 
 def wanted_offset(request: HttpRequest) -> int | None:
