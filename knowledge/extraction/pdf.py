@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,9 @@ EMPTY = "The PDF is empty: it has no pages with text. Please check the file."
 
 _MARGIN = 0.12
 _MARGIN_LINES = 3
+# Pages on which a line is repeated anywhere in the margin; at the same height, two do.
 _REPEATED_ON = 3
+_SAME_PLACE = 5.0
 _APART = 1.6
 _HEADING_SIZE = 1.15
 _LONGEST_HEADING = 200
@@ -72,6 +74,25 @@ _PASSWORD = 1 << 13
 _PUSH_BUTTON = 1 << 16
 _FILE_NAME = re.compile(r"\.\w{2,4}\Z|\Auntitled|\Amicrosoft word", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
+_WORDS = re.compile(r"[^\W\d_]{2,}")
+_PAGE_WORDS = frozenset(
+    {
+        "page",
+        "of",
+        "pages",
+        "trang",
+        "strona",
+        "stron",
+        "str",
+        "pagina",
+        "pag",
+        "din",
+        "страница",
+        "стр",
+        "из",
+        "от",
+    }
+)
 _SCANNERS = ("tesseract", "ocr", "abbyy", "paper capture", "scan", "readiris")
 _NUMBER_DEPTH = re.compile(r"(\d{1,3}(?:\.\d{1,3})*)\.?\s+\S")
 
@@ -95,6 +116,16 @@ class _PageText:
         """Whether no letter or digit was read."""
         texts = [line.text for line in self.lines] + self.plain
         return not any(character.isalnum() for text in texts for character in text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Marginal:
+    """A line at a page's edge: `place` is its height in points."""
+
+    page: int
+    line: Line
+    place: float
+    is_upper: bool
 
 
 def extract_pdf(path: Path, name: str, limits: Limits) -> Extracted:
@@ -234,7 +265,7 @@ class _Assembly:
         self._source = pages
         self._outline = outline
         self._builder = TextBuilder(limits)
-        self._furniture = _repeated_lines(pages)
+        self._furniture = _furniture(pages)
         self._dropped: list[str] = []
         self._paragraphs = [self._page_paragraphs(page) for page in pages]
         self._body = _body_size(self._paragraphs)
@@ -269,17 +300,9 @@ class _Assembly:
         return tuple(spans)
 
     def _page_paragraphs(self, page: _PageText) -> list[Paragraph]:
-        kept: list[Line] = []
-        marginal = {id(line) for line in _marginal(page)}
-        for line in page.lines:
-            key = _furniture_key(line.text)
-            first = self._furniture.get(key)
-            in_margin = first is not None and id(line) in marginal
-            lettered = sum(1 for c in key if c.isalpha()) > 2 and "page" not in key
-            if in_margin and not (first == page.number and lettered):
-                self._dropped.append(line.text)
-            else:
-                kept.append(line)
+        kept = [line for line in page.lines if id(line) not in self._furniture]
+        dropped = [line.text for line in page.lines if id(line) in self._furniture]
+        self._dropped.extend(dropped)
         return read_paragraphs(kept)
 
     def _heading_levels(self) -> dict[float, int]:
@@ -416,28 +439,91 @@ class _Assembly:
         yield from removed_sentences(self._builder.removed)
 
 
-def _repeated_lines(pages: Sequence[_PageText]) -> dict[str, int]:
-    """Return the header and footer lines of three or more pages, and the first page."""
-    seen: dict[str, list[int]] = {}
+def _furniture(pages: Sequence[_PageText]) -> set[int]:
+    """Return the ids of the repeated headers, footers and page numbers to leave out.
+
+    One whose words stand nowhere else, or that is set as large as a heading, is kept
+    once: a header on its first page, a footer on its last, where it parts no sentence.
+    """
+    repeated = _repeated_lines(pages)
+    left_out = {id(one.line) for found in repeated for one in found}
+    words = {
+        word
+        for page in pages
+        for line in page.lines
+        if id(line) not in left_out
+        for word in _words(line.text)
+    }
+    sizes = sorted(line.size for page in pages for line in page.lines)
+    usual = sizes[len(sizes) // 2] if sizes else 0.0
+    for found in repeated:
+        own = _words(found[0].line.text) - words - _PAGE_WORDS
+        if own or found[0].line.size >= _HEADING_SIZE * usual:
+            kept = found[0] if found[0].is_upper else found[-1]
+            left_out.discard(id(kept.line))
+            words |= own
+    return left_out
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORDS.findall(text.casefold()))
+
+
+def _repeated_lines(pages: Sequence[_PageText]) -> list[list[_Marginal]]:
+    """Return the lines of the margins that repeat one another but for numbers."""
+    seen: dict[tuple[str, bool], list[_Marginal]] = {}
     for page in pages:
-        for key in {_furniture_key(line.text) for line in _marginal(page)}:
-            seen.setdefault(key, []).append(page.number)
-    return {key: at[0] for key, at in seen.items() if len(at) >= _REPEATED_ON}
+        for one in _marginal(page):
+            key = (_furniture_key(one.line.text), one.is_upper)
+            seen.setdefault(key, []).append(one)
+    texts = {
+        page.number: {_furniture_key(line.text) for line in page.lines}
+        for page in pages
+    }
+    return [
+        found
+        for found in seen.values()
+        if len({one.page for one in found}) >= _REPEATED_ON
+        or _is_in_place(found, texts)
+    ]
 
 
-def _marginal(page: _PageText) -> list[Line]:
+def _is_in_place(found: Sequence[_Marginal], texts: dict[int, set[str]]) -> bool:
+    """Tell whether lines of two pages stand at the same height.
+
+    Two pages that say the same are copies, as invoices have them.
+    """
+    by_place = sorted(found, key=lambda one: one.place)
+    return any(
+        one.page != other.page
+        and other.place - one.place <= _SAME_PLACE
+        and not _are_copies(texts[one.page], texts[other.page])
+        for one, other in pairwise(by_place)
+    )
+
+
+def _are_copies(texts: set[str], others: set[str]) -> bool:
+    return 2 * len(texts & others) > max(_MARGIN_LINES, len(texts), len(others))
+
+
+def _marginal(page: _PageText) -> list[_Marginal]:
     """Return the lines at a page's upper and lower edge that stand apart from it."""
     sideways = sum(1 if line.turn % 2 else -1 for line in page.lines) > 0
     extent = page.width if sideways else page.height
     axis = 0 if sideways else 1
     by_place = sorted(page.lines, key=lambda line: line.box[axis])
-    found: list[Line] = []
+    found: list[_Marginal] = []
     for lines, direction in ((by_place, 1), (by_place[::-1], -1)):
         edge = [line for line in lines if _is_near_edge(line, axis, extent, direction)]
+        most = 0
         for count in range(1, min(len(edge), _MARGIN_LINES) + 1):
             inner = lines[count] if count < len(lines) else None
             if inner is None or _is_apart(lines[count - 1], inner, axis):
-                found.extend(lines[:count])
+                most = count
+        found.extend(
+            _Marginal(page.number, line, line.box[axis], is_upper=direction < 0)
+            for line in lines[:most]
+        )
     return found
 
 
