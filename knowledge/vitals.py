@@ -9,7 +9,7 @@ from typing import Final
 
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.db.models import DurationField, ExpressionWrapper, Max, Min
+from django.db.models import DurationField, Expression, ExpressionWrapper, Max, Min
 from django.db.models.functions import Now
 from django.utils import timezone
 from django_q.models import OrmQ
@@ -111,6 +111,6 @@ def vital_signs() -> VitalSigns:
     )
 
 
-def age(moment: Min | Max) -> ExpressionWrapper:
+def age(moment: Min | Max) -> Expression:
     """Return how long ago a moment was."""
     return ExpressionWrapper(Now() - moment, output_field=DurationField())
