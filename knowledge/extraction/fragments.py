@@ -77,6 +77,17 @@ class _Typeface:
     space: float
     bold: bool
     readable: bool
+    known: dict[bytes, _Shown] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a string shows in a font: its width is in shares of the font size."""
+
+    text: str
+    width: float
+    count: int
+    spaces: int
 
 
 @dataclass(slots=True)
@@ -357,7 +368,8 @@ class _Interpreter:
         self._emit(piece)
 
     def _advance(self, width: float) -> None:
-        self._text = multiply((1.0, 0.0, 0.0, 1.0, width, 0.0), self._text)
+        a, b, c, d, e, f = self._text
+        self._text = (a, b, c, d, e + width * a, f + width * b)
 
     def _decode(self, item: Any) -> tuple[str, float]:
         """Return the text of a shown string and its width in text space."""
@@ -365,18 +377,14 @@ class _Interpreter:
         if face is None:
             return "", 0.0
         data = item.original_bytes if hasattr(item, "original_bytes") else bytes(item)
-        codes, text = _characters(face.font, data)
+        shown = face.known.get(data)
+        if shown is None:
+            shown = face.known[data] = _shown(face, data)
         if not face.readable:
-            self.content.unmapped += len(codes)
-            text = ""
-        widths = face.font.character_widths
-        default = widths.get("default", 500)
-        total = 0.0
-        for code in codes:
-            width = float(widths.get(code, default)) * face.width_scale
-            gap = state.character_gap + (state.word_gap if code == " " else 0.0)
-            total += (width * state.size + gap) * state.stretch
-        return text, total
+            self.content.unmapped += shown.count
+        width = shown.width * state.size + shown.count * state.character_gap
+        width += shown.spaces * state.word_gap
+        return shown.text, width * state.stretch
 
     def _emit(self, piece: _Piece) -> None:
         actual = self._replaced[-1] if self._replaced else None
@@ -475,6 +483,19 @@ def _is_readable(font: DictionaryObject, parsed: Font) -> bool:
     by_glyph = font.get("/Encoding") in ("/Identity-H", "/Identity-V")
     mapped = "/ToUnicode" in font or bool(parsed.character_map)
     return parsed.interpretable and (mapped or not by_glyph)
+
+
+def _shown(face: _Typeface, data: bytes) -> _Shown:
+    codes, text = _characters(face.font, data)
+    widths = face.font.character_widths
+    default = widths.get("default", 500)
+    width = sum(float(widths.get(code, default)) for code in codes)
+    return _Shown(
+        text=text if face.readable else "",
+        width=width * face.width_scale,
+        count=len(codes),
+        spaces=codes.count(" "),
+    )
 
 
 def _characters(font: Font, data: bytes) -> tuple[str, str]:

@@ -565,6 +565,39 @@ def test_repeated_headers_and_footers_are_left_out_and_reported(tmp_path: Path) 
     assert "7 repeated headers" in result.report[0]
 
 
+def test_two_pages_repeat_a_header_that_is_left_out(tmp_path: Path) -> None:
+    pdf = PdfFile()
+    for number, text in ((1, "The bank has rules of its own."), (2, "They hold.")):
+        pdf.add(line(f"Rules of the bank {number} / 2", 72, 760), line(text, 72, 600))
+    result = extracted(pdf.write(tmp_path))
+    assert result.text == "The bank has rules of its own.\n\nThey hold."
+    assert "2 repeated headers" in result.report[0]
+
+
+FILES = Path(__file__).parent / "files"
+
+
+@pytest.mark.req("S2-ING-01")
+def test_a_page_printed_by_a_browser_has_its_words_and_table_rows() -> None:
+    path = FILES / "printed-by-a-browser.pdf"
+    assert extracted(path).text == path.with_suffix(".txt").read_text("utf-8").strip()
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        ("[(W)80(e)-20(ek)-250(one)] TJ", "Week one"),
+        ("1.5 Tc (spread words) Tj", "spread words"),
+        ("[(T)-300(I)-300(T)-300(L)-300(E)-900(O)-300(N)-300(E)] TJ", "TITLE ONE"),
+    ],
+)
+def test_gaps_between_letters_are_no_spaces(
+    tmp_path: Path, shown: str, text: str
+) -> None:
+    pdf = PdfFile().add(f"BT /F1 11 Tf 72 700 Td {shown} ET")
+    assert extracted(pdf.write(tmp_path)).text == text
+
+
 def test_a_sentence_over_a_page_end_stays_whole(tmp_path: Path) -> None:
     pdf = PdfFile().add(lines(["The sentence goes on after the"], 72, 700))
     pdf.add(lines(["end of the page."], 72, 700))
