@@ -42,7 +42,10 @@ class NewTokenForm(forms.Form):
 
     def __init__(self, reader: Reader, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field = cast(forms.ModelMultipleChoiceField, self.fields["knowledge_bases"])
+        field = cast(
+            "forms.ModelMultipleChoiceField[KnowledgeBase]",
+            self.fields["knowledge_bases"],
+        )
         field.queryset = KnowledgeBase.objects.visible_to(reader)
         if not reader.searchable:
             field.help_text = _("You may not search any knowledge base yet.")

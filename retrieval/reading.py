@@ -171,7 +171,7 @@ def original_is_pdf(original: Original | None) -> bool:
 @login_required
 @require_safe
 @never_cache
-def original_file(request: HttpRequest, number: int) -> HttpResponse:
+def original_file(request: HttpRequest, number: int) -> FileResponse:
     """Hand back the file of a revision, byte for byte as it came in.
 
     Only formats that run nothing are shown in the browser; all else is a download.
@@ -191,11 +191,13 @@ def original_file(request: HttpRequest, number: int) -> HttpResponse:
         opened = original.file.open("rb")
     except FileNotFoundError as error:
         raise Http404(_("The original file is missing from the storage.")) from error
+    head = opened.read(PROBE_BYTES)
+    opened.seek(0)
     response = FileResponse(
         opened,
         as_attachment=download,
         filename=PurePosixPath(original.name).name,
-        content_type=content_type_of(original),
+        content_type=content_type_of(original.kind, head),
     )
     response["X-Content-Type-Options"] = "nosniff"
     is_shown_pdf = original_is_pdf(original) and not download
@@ -203,13 +205,11 @@ def original_file(request: HttpRequest, number: int) -> HttpResponse:
     return response
 
 
-def content_type_of(original: Original) -> str:
-    """Return the type a file is sent with; UTF-8 is said where the file is UTF-8."""
-    content_type = SHOWN_INLINE.get(original.kind, "application/octet-stream")
+def content_type_of(kind: str, head: bytes) -> str:
+    """Return the type a file is sent with; UTF-8 is said where its head is UTF-8."""
+    content_type = SHOWN_INLINE.get(kind, "application/octet-stream")
     if content_type != "text/plain":
         return content_type
-    with original.file.storage.open(original.file.name) as stored:
-        head = stored.read(PROBE_BYTES)
     decoder = getincrementaldecoder("utf-8")()
     try:
         decoder.decode(head)

@@ -140,7 +140,7 @@ def test_from_a_new_file_to_a_cited_passage(
     assert marked(page) == old_words
     expect(page.locator(".banner")).to_contain_text("This is not the current text")
     page.get_by_role("link", name="Open the current text").click()
-    expect(page.locator(".doc")).to_contain_text("hai tiếng")
+    expect(page.locator(".doc")).to_contain_text("không quá hai")
 
     # Switched off: gone at the next search, and the old citation with it.
     page.goto(source_path)
