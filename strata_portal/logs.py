@@ -5,8 +5,9 @@ import re
 
 # Keeps a query or a file name from forging a line or colouring a terminal.
 ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
-# A token, also as it stands in an address; its beginning may be told.
-TOKEN = re.compile(r"(strata(?:_|%5[Ff])[\w-]{5})[\w-]+")
+# A token, also as it stands in an address; its beginning may be told. No name of ours
+# that begins in the same way is so long.
+TOKEN = re.compile(r"(strata(?:_|%5[Ff])[\w-]{5})[\w-]{20,}")
 
 
 class OneLineFormatter(logging.Formatter):
