@@ -71,7 +71,7 @@ def uploads_of(request: HttpRequest) -> list[Upload]:
     return [Upload(file=content_of(posted[0]), name=name, modified_at=when)]
 
 
-def content_of(posted: UploadedFile) -> BinaryIO:
+def content_of(posted: "UploadedFile[Any]") -> BinaryIO:
     """Return the bytes of a posted file, as the upload handler keeps them."""
     return cast("BinaryIO", posted.file)
 
