@@ -2,8 +2,11 @@
 
 import hashlib
 import io
+import os
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -60,6 +63,7 @@ from tests.model_proxy import (
     with_nan,
 )
 from tests.stored_corpus import bring_in
+from tests.worker_process import children_of
 
 TEXT = "The reading room opens at eight. It closes at ten.\n"
 REGULATION = """\
@@ -797,6 +801,89 @@ def test_of_two_requests_at_once_one_generation_is_left(settings: Settings) -> N
         assert contents(source) == expected
         assert newest(source).state == RunState.DONE
         assert Section.objects.count() == source.documents.get().sections.count()
+
+
+@pytest.mark.req("REL-K2", "D3")
+@pytest.mark.django_db(transaction=True)
+def test_a_reader_sees_one_whole_generation_while_it_is_replaced(
+    settings: Settings,
+) -> None:
+    settings.PORTAL_EMBEDS = False
+    layer = LayerFactory()
+    user = UserFactory()
+    grant(layer.knowledge_base, [Access.SEARCH], to=user, actor=None)
+    reader = Reader(user_id=user.pk)
+    source = waiting_source(layer, long_text(4, "old"))
+    ingest(source)
+    visible = Passage.objects.visible_to(reader).order_by("ordinal")
+    whole = {tuple(visible.values_list("text", flat=True))}
+    over = threading.Event()
+
+    def replace_again_and_again() -> None:
+        for number in range(6):
+            content = upload(long_text(4, f"new{number}"))
+            replace_source(source, content, actor=None)
+            run_ingest(newest(source).pk)
+        over.set()
+        connection.close()
+
+    thread = threading.Thread(target=replace_again_and_again)
+    thread.start()
+    seen = set()
+    while not over.is_set():
+        seen.add(tuple(visible.values_list("text", flat=True)))
+    thread.join()
+    for document in source.documents.all():
+        whole |= {texts for texts in seen if covers(document, texts)}
+    assert len(seen) > 1
+    assert seen <= whole
+
+
+def covers(document: Document, texts: Sequence[str]) -> bool:
+    """Tell whether passages are all of one revision, from its start to its end."""
+    return (
+        bool(texts)
+        and document.text.startswith(texts[0])
+        and document.text.endswith(texts[-1])
+        and all(text in document.text for text in texts)
+    )
+
+
+@pytest.mark.req("REL-P10")
+def test_a_parse_that_is_killed_is_tried_once_more_and_then_fails(
+    layer: Layer, settings: Settings
+) -> None:
+    settings.PORTAL_EMBEDS = False
+    source = waiting_source(layer)
+    with every_parse_killed():
+        assert ingest(source) == RunState.QUEUED
+        make_due(source)
+        assert ingest(source) == RunState.FAILED
+    assert source.state_reason.endswith(".")
+    make_due(source)
+    assert ingest(source) == ""
+    assert newest(source).attempts == 2
+
+
+@contextmanager
+def every_parse_killed() -> Iterator[None]:
+    """Kill each parse of this process as soon as it is there."""
+    over = threading.Event()
+
+    def kill_parses() -> None:
+        while not over.wait(0.01):
+            for pid in children_of(os.getpid()):
+                with suppress(OSError):
+                    if b"-I" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                        os.kill(pid, signal.SIGKILL)
+
+    thread = threading.Thread(target=kill_parses)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def at_once(*acts: Callable[[], object]) -> None:
