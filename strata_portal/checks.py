@@ -118,7 +118,9 @@ def check_database(
         return []
     try:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
+            cursor.execute(
+                "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+            )
             row = cursor.fetchone()
     except DatabaseError as error:
         return [
