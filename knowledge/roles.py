@@ -68,5 +68,9 @@ def ensure_roles(**_kwargs: Any) -> None:
     for name, codenames in ROLES.items():
         group, _created = Group.objects.get_or_create(name=name)
         group.permissions.add(
-            *(permissions[codename] for codename in codenames if codename in permissions)
+            *(
+                permissions[codename]
+                for codename in codenames
+                if codename in permissions
+            )
         )

@@ -16,486 +16,1438 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('strata_portal', '0001_extensions'),
-        ('auth', '0012_alter_user_first_name_max_length'),
+        ("strata_portal", "0001_extensions"),
+        ("auth", "0012_alter_user_first_name_max_length"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='KnowledgeBase',
+            name="KnowledgeBase",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=120, unique=True, verbose_name='name')),
-                ('slug', models.SlugField(help_text='Names it in the API, as in knowledge-base/layer.', max_length=60, unique=True, verbose_name='short name')),
-                ('description', models.TextField(blank=True, verbose_name='description')),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
-                ('version', models.PositiveBigIntegerField(default=1, editable=False)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "name",
+                    models.CharField(max_length=120, unique=True, verbose_name="name"),
+                ),
+                (
+                    "slug",
+                    models.SlugField(
+                        help_text="Names it in the API, as in knowledge-base/layer.",
+                        max_length=60,
+                        unique=True,
+                        verbose_name="short name",
+                    ),
+                ),
+                (
+                    "description",
+                    models.TextField(blank=True, verbose_name="description"),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(auto_now_add=True, verbose_name="created"),
+                ),
+                ("version", models.PositiveBigIntegerField(default=1, editable=False)),
             ],
             options={
-                'verbose_name': 'knowledge base',
-                'verbose_name_plural': 'knowledge bases',
-                'ordering': ['name'],
-                'permissions': [('list_knowledgebase', 'Can see that a knowledge base exists'), ('search_knowledgebase', 'Can search a knowledge base'), ('deny_knowledgebase', 'Sees nothing of a knowledge base'), ('grant_knowledgebase', 'Can grant and deny knowledge bases')],
+                "verbose_name": "knowledge base",
+                "verbose_name_plural": "knowledge bases",
+                "ordering": ["name"],
+                "permissions": [
+                    ("list_knowledgebase", "Can see that a knowledge base exists"),
+                    ("search_knowledgebase", "Can search a knowledge base"),
+                    ("deny_knowledgebase", "Sees nothing of a knowledge base"),
+                    ("grant_knowledgebase", "Can grant and deny knowledge bases"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='WorkerBeat',
+            name="WorkerBeat",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=40, unique=True)),
-                ('at', models.DateTimeField()),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("name", models.CharField(max_length=40, unique=True)),
+                ("at", models.DateTimeField()),
             ],
         ),
         migrations.CreateModel(
-            name='User',
+            name="User",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('password', models.CharField(max_length=128, verbose_name='password')),
-                ('last_login', models.DateTimeField(blank=True, null=True, verbose_name='last login')),
-                ('is_superuser', models.BooleanField(default=False, help_text='Designates that this user has all permissions without explicitly assigning them.', verbose_name='superuser status')),
-                ('username', models.CharField(error_messages={'unique': 'A user with that username already exists.'}, help_text='Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only.', max_length=150, unique=True, validators=[django.contrib.auth.validators.UnicodeUsernameValidator()], verbose_name='username')),
-                ('first_name', models.CharField(blank=True, max_length=150, verbose_name='first name')),
-                ('last_name', models.CharField(blank=True, max_length=150, verbose_name='last name')),
-                ('email', models.EmailField(blank=True, max_length=254, verbose_name='email address')),
-                ('is_staff', models.BooleanField(default=False, help_text='Designates whether the user can log into this admin site.', verbose_name='staff status')),
-                ('is_active', models.BooleanField(default=True, help_text='Designates whether this user should be treated as active. Unselect this instead of deleting accounts.', verbose_name='active')),
-                ('date_joined', models.DateTimeField(default=django.utils.timezone.now, verbose_name='date joined')),
-                ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
-                ('user_permissions', models.ManyToManyField(blank=True, help_text='Specific permissions for this user.', related_name='user_set', related_query_name='user', to='auth.permission', verbose_name='user permissions')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("password", models.CharField(max_length=128, verbose_name="password")),
+                (
+                    "last_login",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="last login"
+                    ),
+                ),
+                (
+                    "is_superuser",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Designates that this user has all permissions without explicitly assigning them.",
+                        verbose_name="superuser status",
+                    ),
+                ),
+                (
+                    "username",
+                    models.CharField(
+                        error_messages={
+                            "unique": "A user with that username already exists."
+                        },
+                        help_text="Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only.",
+                        max_length=150,
+                        unique=True,
+                        validators=[
+                            django.contrib.auth.validators.UnicodeUsernameValidator()
+                        ],
+                        verbose_name="username",
+                    ),
+                ),
+                (
+                    "first_name",
+                    models.CharField(
+                        blank=True, max_length=150, verbose_name="first name"
+                    ),
+                ),
+                (
+                    "last_name",
+                    models.CharField(
+                        blank=True, max_length=150, verbose_name="last name"
+                    ),
+                ),
+                (
+                    "email",
+                    models.EmailField(
+                        blank=True, max_length=254, verbose_name="email address"
+                    ),
+                ),
+                (
+                    "is_staff",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Designates whether the user can log into this admin site.",
+                        verbose_name="staff status",
+                    ),
+                ),
+                (
+                    "is_active",
+                    models.BooleanField(
+                        default=True,
+                        help_text="Designates whether this user should be treated as active. Unselect this instead of deleting accounts.",
+                        verbose_name="active",
+                    ),
+                ),
+                (
+                    "date_joined",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="date joined"
+                    ),
+                ),
+                (
+                    "groups",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="The groups this user belongs to. A user will get all permissions granted to each of their groups.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.group",
+                        verbose_name="groups",
+                    ),
+                ),
+                (
+                    "user_permissions",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="Specific permissions for this user.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.permission",
+                        verbose_name="user permissions",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'person',
-                'verbose_name_plural': 'people',
-                'abstract': False,
+                "verbose_name": "person",
+                "verbose_name_plural": "people",
+                "abstract": False,
             },
             managers=[
-                ('objects', django.contrib.auth.models.UserManager()),
+                ("objects", django.contrib.auth.models.UserManager()),
             ],
         ),
         migrations.CreateModel(
-            name='EmbeddingSpace',
+            name="EmbeddingSpace",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('fingerprint', models.CharField(max_length=64, unique=True)),
-                ('model_id', models.CharField(max_length=200, verbose_name='model')),
-                ('dimension', models.PositiveIntegerField(verbose_name='dimensions')),
-                ('query_prefix', models.CharField(blank=True, max_length=200)),
-                ('passage_prefix', models.CharField(blank=True, max_length=200)),
-                ('chunker_version', models.CharField(max_length=20)),
-                ('context_version', models.CharField(max_length=20)),
-                ('token_format', models.CharField(blank=True, max_length=40)),
-                ('state', models.CharField(choices=[('building', 'building'), ('active', 'active'), ('retired', 'retired')], default='building', max_length=10, verbose_name='state')),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("fingerprint", models.CharField(max_length=64, unique=True)),
+                ("model_id", models.CharField(max_length=200, verbose_name="model")),
+                ("dimension", models.PositiveIntegerField(verbose_name="dimensions")),
+                ("query_prefix", models.CharField(blank=True, max_length=200)),
+                ("passage_prefix", models.CharField(blank=True, max_length=200)),
+                ("chunker_version", models.CharField(max_length=20)),
+                ("context_version", models.CharField(max_length=20)),
+                ("token_format", models.CharField(blank=True, max_length=40)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("building", "building"),
+                            ("active", "active"),
+                            ("retired", "retired"),
+                        ],
+                        default="building",
+                        max_length=10,
+                        verbose_name="state",
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(auto_now_add=True, verbose_name="created"),
+                ),
             ],
             options={
-                'verbose_name': 'embedding space',
-                'verbose_name_plural': 'embedding spaces',
-                'constraints': [models.UniqueConstraint(condition=models.Q(('state', 'active')), fields=('state',), name='space_active_once'), models.UniqueConstraint(fields=('id', 'dimension'), name='space_has_dimension')],
+                "verbose_name": "embedding space",
+                "verbose_name_plural": "embedding spaces",
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "active")),
+                        fields=("state",),
+                        name="space_active_once",
+                    ),
+                    models.UniqueConstraint(
+                        fields=("id", "dimension"), name="space_has_dimension"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Layer',
+            name="Layer",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.SlugField(max_length=60, verbose_name='name')),
-                ('description', models.TextField(blank=True, verbose_name='description')),
-                ('answer_mode', models.CharField(choices=[('grounded', 'grounded: the client writes from the passages'), ('extractive', "extractive: only the documents' own sentences")], default='grounded', max_length=10, verbose_name='answer mode')),
-                ('chunk_preset', models.CharField(choices=[('text', 'text: 1,200 characters, 150 overlapping'), ('voice', 'voice: 500 tokens, 50 overlapping'), ('voice-wide', 'voice, wide: 500 tokens, 100 overlapping')], default='text', max_length=10, verbose_name='passage size')),
-                ('languages', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('en', 'English'), ('vi', 'Vietnamese'), ('pl', 'Polish'), ('ro', 'Romanian'), ('ru', 'Russian')], max_length=2), default=knowledge.models.knowledge_base.all_languages, size=None, verbose_name='languages')),
-                ('archived_patterns', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=200), blank=True, default=list, help_text='Paths that match, such as archive/*, are labelled as archived.', size=None, verbose_name='archived patterns')),
-                ('knowledge_base', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='layers', to='knowledge.knowledgebase', verbose_name='knowledge base')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("name", models.SlugField(max_length=60, verbose_name="name")),
+                (
+                    "description",
+                    models.TextField(blank=True, verbose_name="description"),
+                ),
+                (
+                    "answer_mode",
+                    models.CharField(
+                        choices=[
+                            (
+                                "grounded",
+                                "grounded: the client writes from the passages",
+                            ),
+                            (
+                                "extractive",
+                                "extractive: only the documents' own sentences",
+                            ),
+                        ],
+                        default="grounded",
+                        max_length=10,
+                        verbose_name="answer mode",
+                    ),
+                ),
+                (
+                    "chunk_preset",
+                    models.CharField(
+                        choices=[
+                            ("text", "text: 1,200 characters, 150 overlapping"),
+                            ("voice", "voice: 500 tokens, 50 overlapping"),
+                            ("voice-wide", "voice, wide: 500 tokens, 100 overlapping"),
+                        ],
+                        default="text",
+                        max_length=10,
+                        verbose_name="passage size",
+                    ),
+                ),
+                (
+                    "languages",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(
+                            choices=[
+                                ("en", "English"),
+                                ("vi", "Vietnamese"),
+                                ("pl", "Polish"),
+                                ("ro", "Romanian"),
+                                ("ru", "Russian"),
+                            ],
+                            max_length=2,
+                        ),
+                        default=knowledge.models.knowledge_base.all_languages,
+                        size=None,
+                        verbose_name="languages",
+                    ),
+                ),
+                (
+                    "archived_patterns",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=200),
+                        blank=True,
+                        default=list,
+                        help_text="Paths that match, such as archive/*, are labelled as archived.",
+                        size=None,
+                        verbose_name="archived patterns",
+                    ),
+                ),
+                (
+                    "knowledge_base",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="layers",
+                        to="knowledge.knowledgebase",
+                        verbose_name="knowledge base",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'layer',
-                'verbose_name_plural': 'layers',
-                'ordering': ['knowledge_base', 'name'],
+                "verbose_name": "layer",
+                "verbose_name_plural": "layers",
+                "ordering": ["knowledge_base", "name"],
             },
         ),
         migrations.CreateModel(
-            name='Original',
+            name="Original",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
-                ('file', models.FileField(max_length=120, upload_to=knowledge.models.source.storage_name, verbose_name='file')),
-                ('name', models.CharField(max_length=255, verbose_name='name')),
-                ('kind', models.CharField(max_length=20, verbose_name='kind')),
-                ('size', models.PositiveBigIntegerField(verbose_name='size in bytes')),
-                ('sha256', models.CharField(db_index=True, max_length=64, verbose_name='SHA-256')),
-                ('modified_at', models.DateTimeField(blank=True, null=True, verbose_name='modified')),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='received')),
-                ('knowledge_base', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='originals', to='knowledge.knowledgebase')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "public_id",
+                    models.UUIDField(default=uuid.uuid4, editable=False, unique=True),
+                ),
+                (
+                    "file",
+                    models.FileField(
+                        max_length=120,
+                        upload_to=knowledge.models.source.storage_name,
+                        verbose_name="file",
+                    ),
+                ),
+                ("name", models.CharField(max_length=255, verbose_name="name")),
+                ("kind", models.CharField(max_length=20, verbose_name="kind")),
+                ("size", models.PositiveBigIntegerField(verbose_name="size in bytes")),
+                (
+                    "sha256",
+                    models.CharField(
+                        db_index=True, max_length=64, verbose_name="SHA-256"
+                    ),
+                ),
+                (
+                    "modified_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="modified"
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(auto_now_add=True, verbose_name="received"),
+                ),
+                (
+                    "knowledge_base",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="originals",
+                        to="knowledge.knowledgebase",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'original file',
-                'verbose_name_plural': 'original files',
+                "verbose_name": "original file",
+                "verbose_name_plural": "original files",
             },
         ),
         migrations.CreateModel(
-            name='Document',
+            name="Document",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.BigIntegerField(default=knowledge.models.document.random_number, editable=False, unique=True, verbose_name='number')),
-                ('title', models.CharField(max_length=300, verbose_name='title')),
-                ('kind', models.CharField(max_length=20, verbose_name='format')),
-                ('text', models.TextField(verbose_name='text')),
-                ('text_sha256', models.CharField(max_length=64, verbose_name='SHA-256 of the text')),
-                ('pages', models.JSONField(default=list, verbose_name='pages')),
-                ('blocks', models.JSONField(default=list, verbose_name='blocks')),
-                ('ocr_spans', models.JSONField(default=list, verbose_name='spans read by OCR')),
-                ('front_matter', models.JSONField(default=dict, verbose_name='front matter')),
-                ('properties', models.JSONField(default=dict, verbose_name='properties')),
-                ('report', models.JSONField(default=list, verbose_name='what was not extracted, and why')),
-                ('date', models.DateField(null=True, verbose_name='date')),
-                ('date_source', models.CharField(blank=True, choices=[('front_matter', 'front matter'), ('file', 'file')], max_length=12, verbose_name='date read from')),
-                ('supersedes', models.CharField(blank=True, max_length=500, verbose_name='supersedes')),
-                ('is_current', models.BooleanField(default=False, verbose_name='current')),
-                ('generation', models.PositiveIntegerField(default=0, editable=False)),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='indexed')),
-                ('superseded_at', models.DateTimeField(null=True, verbose_name='replaced')),
-                ('knowledge_base', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='documents', to='knowledge.knowledgebase')),
-                ('original', models.ForeignKey(null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='documents', to='knowledge.original')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "number",
+                    models.BigIntegerField(
+                        default=knowledge.models.document.random_number,
+                        editable=False,
+                        unique=True,
+                        verbose_name="number",
+                    ),
+                ),
+                ("title", models.CharField(max_length=300, verbose_name="title")),
+                ("kind", models.CharField(max_length=20, verbose_name="format")),
+                ("text", models.TextField(verbose_name="text")),
+                (
+                    "text_sha256",
+                    models.CharField(max_length=64, verbose_name="SHA-256 of the text"),
+                ),
+                ("pages", models.JSONField(default=list, verbose_name="pages")),
+                ("blocks", models.JSONField(default=list, verbose_name="blocks")),
+                (
+                    "ocr_spans",
+                    models.JSONField(default=list, verbose_name="spans read by OCR"),
+                ),
+                (
+                    "front_matter",
+                    models.JSONField(default=dict, verbose_name="front matter"),
+                ),
+                (
+                    "properties",
+                    models.JSONField(default=dict, verbose_name="properties"),
+                ),
+                (
+                    "report",
+                    models.JSONField(
+                        default=list, verbose_name="what was not extracted, and why"
+                    ),
+                ),
+                ("date", models.DateField(null=True, verbose_name="date")),
+                (
+                    "date_source",
+                    models.CharField(
+                        blank=True,
+                        choices=[("front_matter", "front matter"), ("file", "file")],
+                        max_length=12,
+                        verbose_name="date read from",
+                    ),
+                ),
+                (
+                    "supersedes",
+                    models.CharField(
+                        blank=True, max_length=500, verbose_name="supersedes"
+                    ),
+                ),
+                (
+                    "is_current",
+                    models.BooleanField(default=False, verbose_name="current"),
+                ),
+                ("generation", models.PositiveIntegerField(default=0, editable=False)),
+                (
+                    "created_at",
+                    models.DateTimeField(auto_now_add=True, verbose_name="indexed"),
+                ),
+                (
+                    "superseded_at",
+                    models.DateTimeField(null=True, verbose_name="replaced"),
+                ),
+                (
+                    "knowledge_base",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="documents",
+                        to="knowledge.knowledgebase",
+                    ),
+                ),
+                (
+                    "original",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.RESTRICT,
+                        related_name="documents",
+                        to="knowledge.original",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'document revision',
-                'verbose_name_plural': 'document revisions',
-                'ordering': ['-created_at', '-pk'],
+                "verbose_name": "document revision",
+                "verbose_name_plural": "document revisions",
+                "ordering": ["-created_at", "-pk"],
             },
         ),
         migrations.CreateModel(
-            name='Passage',
+            name="Passage",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('ordinal', models.PositiveIntegerField(verbose_name='number in the document')),
-                ('start', models.PositiveIntegerField()),
-                ('end', models.PositiveIntegerField()),
-                ('text', models.TextField(verbose_name='text')),
-                ('context', models.TextField(blank=True, verbose_name='context')),
-                ('clause_path', models.TextField(blank=True, verbose_name='clause path')),
-                ('page', models.PositiveIntegerField(null=True, verbose_name='page')),
-                ('line_start', models.PositiveIntegerField(verbose_name='first line')),
-                ('line_end', models.PositiveIntegerField(verbose_name='last line')),
-                ('text_origin', models.CharField(choices=[('text', 'text'), ('ocr', 'OCR')], default='text', max_length=4, verbose_name='read as')),
-                ('cut_start', models.BooleanField(default=False, verbose_name='begins inside a sentence')),
-                ('cut_end', models.BooleanField(default=False, verbose_name='stops inside a sentence')),
-                ('metadata', models.JSONField(default=dict, verbose_name='metadata')),
-                ('embedded_sha256', models.CharField(max_length=64)),
-                ('terms', models.TextField()),
-                ('codes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=80), default=list, size=None)),
-                ('search_vector', models.GeneratedField(db_persist=True, expression=django.contrib.postgres.search.SearchVector('terms', config='simple'), output_field=django.contrib.postgres.search.SearchVectorField())),
-                ('document', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='passages', to='knowledge.document')),
-                ('knowledge_base', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='passages', to='knowledge.knowledgebase')),
-                ('layer', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='passages', to='knowledge.layer')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "ordinal",
+                    models.PositiveIntegerField(verbose_name="number in the document"),
+                ),
+                ("start", models.PositiveIntegerField()),
+                ("end", models.PositiveIntegerField()),
+                ("text", models.TextField(verbose_name="text")),
+                ("context", models.TextField(blank=True, verbose_name="context")),
+                (
+                    "clause_path",
+                    models.TextField(blank=True, verbose_name="clause path"),
+                ),
+                ("page", models.PositiveIntegerField(null=True, verbose_name="page")),
+                ("line_start", models.PositiveIntegerField(verbose_name="first line")),
+                ("line_end", models.PositiveIntegerField(verbose_name="last line")),
+                (
+                    "text_origin",
+                    models.CharField(
+                        choices=[("text", "text"), ("ocr", "OCR")],
+                        default="text",
+                        max_length=4,
+                        verbose_name="read as",
+                    ),
+                ),
+                (
+                    "cut_start",
+                    models.BooleanField(
+                        default=False, verbose_name="begins inside a sentence"
+                    ),
+                ),
+                (
+                    "cut_end",
+                    models.BooleanField(
+                        default=False, verbose_name="stops inside a sentence"
+                    ),
+                ),
+                ("metadata", models.JSONField(default=dict, verbose_name="metadata")),
+                ("embedded_sha256", models.CharField(max_length=64)),
+                ("terms", models.TextField()),
+                (
+                    "codes",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=80),
+                        default=list,
+                        size=None,
+                    ),
+                ),
+                (
+                    "search_vector",
+                    models.GeneratedField(
+                        db_persist=True,
+                        expression=django.contrib.postgres.search.SearchVector(
+                            "terms", config="simple"
+                        ),
+                        output_field=django.contrib.postgres.search.SearchVectorField(),
+                    ),
+                ),
+                (
+                    "document",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="passages",
+                        to="knowledge.document",
+                    ),
+                ),
+                (
+                    "knowledge_base",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="passages",
+                        to="knowledge.knowledgebase",
+                    ),
+                ),
+                (
+                    "layer",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.RESTRICT,
+                        related_name="passages",
+                        to="knowledge.layer",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'passage',
-                'verbose_name_plural': 'passages',
-                'ordering': ['document', 'ordinal'],
+                "verbose_name": "passage",
+                "verbose_name_plural": "passages",
+                "ordering": ["document", "ordinal"],
             },
         ),
         migrations.CreateModel(
-            name='PassageTokens',
+            name="PassageTokens",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('packed', models.BinaryField()),
-                ('passage', models.ForeignKey(on_delete=django.db.models.deletion.DO_NOTHING, related_name='token_vectors', to='knowledge.passage')),
-                ('space', models.ForeignKey(on_delete=django.db.models.deletion.DO_NOTHING, to='knowledge.embeddingspace')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("packed", models.BinaryField()),
+                (
+                    "passage",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="token_vectors",
+                        to="knowledge.passage",
+                    ),
+                ),
+                (
+                    "space",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="knowledge.embeddingspace",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Section',
+            name="Section",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('ordinal', models.PositiveIntegerField()),
-                ('kind', models.CharField(max_length=10)),
-                ('number', models.CharField(blank=True, max_length=60)),
-                ('label', models.CharField(blank=True, max_length=120)),
-                ('title', models.CharField(blank=True, max_length=500)),
-                ('level', models.PositiveSmallIntegerField()),
-                ('start', models.PositiveIntegerField()),
-                ('end', models.PositiveIntegerField()),
-                ('path', models.JSONField(default=list)),
-                ('document', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sections', to='knowledge.document')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("ordinal", models.PositiveIntegerField()),
+                ("kind", models.CharField(max_length=10)),
+                ("number", models.CharField(blank=True, max_length=60)),
+                ("label", models.CharField(blank=True, max_length=120)),
+                ("title", models.CharField(blank=True, max_length=500)),
+                ("level", models.PositiveSmallIntegerField()),
+                ("start", models.PositiveIntegerField()),
+                ("end", models.PositiveIntegerField()),
+                ("path", models.JSONField(default=list)),
+                (
+                    "document",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sections",
+                        to="knowledge.document",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'section',
-                'verbose_name_plural': 'sections',
-                'ordering': ['document', 'ordinal'],
+                "verbose_name": "section",
+                "verbose_name_plural": "sections",
+                "ordering": ["document", "ordinal"],
             },
         ),
         migrations.CreateModel(
-            name='Source',
+            name="Source",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
-                ('kind', models.CharField(choices=[('text', 'text'), ('document', 'document'), ('folder', 'folder'), ('page', 'page'), ('site', 'site'), ('qa', 'question-answer pairs'), ('catalog', 'catalogue'), ('memory', 'memory')], default='document', max_length=10, verbose_name='kind')),
-                ('purpose', models.CharField(choices=[('products', 'products'), ('documentation', 'documentation'), ('faq', 'FAQ'), ('other', 'other')], default='documentation', max_length=15, verbose_name='purpose')),
-                ('title', models.CharField(max_length=300, verbose_name='title')),
-                ('path', models.CharField(help_text='Relative to the uploaded folder; citations show it.', max_length=500, verbose_name='path')),
-                ('content_sha256', models.CharField(blank=True, max_length=64, verbose_name='SHA-256')),
-                ('state', models.CharField(choices=[('pending', 'pending'), ('processing', 'processing'), ('reprocessing', 'reprocessing'), ('ready', 'ready'), ('failed', 'failed')], default='pending', max_length=12, verbose_name='state')),
-                ('state_reason', models.TextField(blank=True, verbose_name='reason')),
-                ('enabled', models.BooleanField(default=True, help_text='Off: no search finds it, from now on.', verbose_name='on')),
-                ('expires_at', models.DateTimeField(blank=True, help_text='From then on no search finds it.', null=True, verbose_name='expires')),
-                ('generation', models.PositiveIntegerField(default=1, editable=False)),
-                ('passage_count', models.PositiveIntegerField(default=0, verbose_name='passages')),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='added')),
-                ('changed_at', models.DateTimeField(blank=True, null=True, verbose_name='last changed')),
-                ('indexed_at', models.DateTimeField(blank=True, null=True, verbose_name='last indexed')),
-                ('created_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='added by')),
-                ('knowledge_base', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sources', to='knowledge.knowledgebase', verbose_name='knowledge base')),
-                ('layer', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='sources', to='knowledge.layer', verbose_name='layer')),
-                ('original', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='sources', to='knowledge.original', verbose_name='original file')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "public_id",
+                    models.UUIDField(default=uuid.uuid4, editable=False, unique=True),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("text", "text"),
+                            ("document", "document"),
+                            ("folder", "folder"),
+                            ("page", "page"),
+                            ("site", "site"),
+                            ("qa", "question-answer pairs"),
+                            ("catalog", "catalogue"),
+                            ("memory", "memory"),
+                        ],
+                        default="document",
+                        max_length=10,
+                        verbose_name="kind",
+                    ),
+                ),
+                (
+                    "purpose",
+                    models.CharField(
+                        choices=[
+                            ("products", "products"),
+                            ("documentation", "documentation"),
+                            ("faq", "FAQ"),
+                            ("other", "other"),
+                        ],
+                        default="documentation",
+                        max_length=15,
+                        verbose_name="purpose",
+                    ),
+                ),
+                ("title", models.CharField(max_length=300, verbose_name="title")),
+                (
+                    "path",
+                    models.CharField(
+                        help_text="Relative to the uploaded folder; citations show it.",
+                        max_length=500,
+                        verbose_name="path",
+                    ),
+                ),
+                (
+                    "content_sha256",
+                    models.CharField(blank=True, max_length=64, verbose_name="SHA-256"),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("pending", "pending"),
+                            ("processing", "processing"),
+                            ("reprocessing", "reprocessing"),
+                            ("ready", "ready"),
+                            ("failed", "failed"),
+                        ],
+                        default="pending",
+                        max_length=12,
+                        verbose_name="state",
+                    ),
+                ),
+                ("state_reason", models.TextField(blank=True, verbose_name="reason")),
+                (
+                    "enabled",
+                    models.BooleanField(
+                        default=True,
+                        help_text="Off: no search finds it, from now on.",
+                        verbose_name="on",
+                    ),
+                ),
+                (
+                    "expires_at",
+                    models.DateTimeField(
+                        blank=True,
+                        help_text="From then on no search finds it.",
+                        null=True,
+                        verbose_name="expires",
+                    ),
+                ),
+                ("generation", models.PositiveIntegerField(default=1, editable=False)),
+                (
+                    "passage_count",
+                    models.PositiveIntegerField(default=0, verbose_name="passages"),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(auto_now_add=True, verbose_name="added"),
+                ),
+                (
+                    "changed_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="last changed"
+                    ),
+                ),
+                (
+                    "indexed_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="last indexed"
+                    ),
+                ),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="added by",
+                    ),
+                ),
+                (
+                    "knowledge_base",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sources",
+                        to="knowledge.knowledgebase",
+                        verbose_name="knowledge base",
+                    ),
+                ),
+                (
+                    "layer",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.RESTRICT,
+                        related_name="sources",
+                        to="knowledge.layer",
+                        verbose_name="layer",
+                    ),
+                ),
+                (
+                    "original",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.RESTRICT,
+                        related_name="sources",
+                        to="knowledge.original",
+                        verbose_name="original file",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'source',
-                'verbose_name_plural': 'sources',
-                'ordering': ['-created_at', '-pk'],
-                'permissions': [('switch_source', 'Can switch a source on and off'), ('reindex_source', 'Can index a source again')],
+                "verbose_name": "source",
+                "verbose_name_plural": "sources",
+                "ordering": ["-created_at", "-pk"],
+                "permissions": [
+                    ("switch_source", "Can switch a source on and off"),
+                    ("reindex_source", "Can index a source again"),
+                ],
             },
         ),
         migrations.AddField(
-            model_name='passage',
-            name='source',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='passages', to='knowledge.source'),
+            model_name="passage",
+            name="source",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="passages",
+                to="knowledge.source",
+            ),
         ),
         migrations.CreateModel(
-            name='IngestRun',
+            name="IngestRun",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('generation', models.PositiveIntegerField()),
-                ('state', models.CharField(choices=[('queued', 'queued'), ('running', 'running'), ('waiting', 'waiting for the model server'), ('done', 'done'), ('failed', 'failed'), ('superseded', 'superseded by a newer request')], default='queued', max_length=12, verbose_name='state')),
-                ('stage', models.CharField(blank=True, choices=[('extract', 'reading the file'), ('structure', 'finding sections'), ('chunk', 'cutting passages'), ('embed', 'computing vectors'), ('publish', 'publishing'), ('verify', 'reading back')], max_length=10, verbose_name='stage')),
-                ('percent', models.PositiveSmallIntegerField(default=0, verbose_name='percent')),
-                ('attempts', models.PositiveSmallIntegerField(default=0, verbose_name='attempts')),
-                ('due_at', models.DateTimeField(verbose_name='due')),
-                ('lease_until', models.DateTimeField(null=True, verbose_name='leased until')),
-                ('worker', models.CharField(blank=True, max_length=120, verbose_name='worker')),
-                ('code', models.CharField(blank=True, max_length=40, verbose_name='code')),
-                ('reason', models.TextField(blank=True, verbose_name='reason')),
-                ('passages', models.PositiveIntegerField(default=0, verbose_name='passages')),
-                ('embedded', models.PositiveIntegerField(default=0, verbose_name='embedded')),
-                ('reused', models.PositiveIntegerField(default=0, verbose_name='reused')),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='requested')),
-                ('started_at', models.DateTimeField(null=True, verbose_name='started')),
-                ('finished_at', models.DateTimeField(null=True, verbose_name='finished')),
-                ('requested_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='requested by')),
-                ('source', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='knowledge.source')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("generation", models.PositiveIntegerField()),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("running", "running"),
+                            ("waiting", "waiting for the model server"),
+                            ("done", "done"),
+                            ("failed", "failed"),
+                            ("superseded", "superseded by a newer request"),
+                        ],
+                        default="queued",
+                        max_length=12,
+                        verbose_name="state",
+                    ),
+                ),
+                (
+                    "stage",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("extract", "reading the file"),
+                            ("structure", "finding sections"),
+                            ("chunk", "cutting passages"),
+                            ("embed", "computing vectors"),
+                            ("publish", "publishing"),
+                            ("verify", "reading back"),
+                        ],
+                        max_length=10,
+                        verbose_name="stage",
+                    ),
+                ),
+                (
+                    "percent",
+                    models.PositiveSmallIntegerField(default=0, verbose_name="percent"),
+                ),
+                (
+                    "attempts",
+                    models.PositiveSmallIntegerField(
+                        default=0, verbose_name="attempts"
+                    ),
+                ),
+                ("due_at", models.DateTimeField(verbose_name="due")),
+                (
+                    "lease_until",
+                    models.DateTimeField(null=True, verbose_name="leased until"),
+                ),
+                (
+                    "worker",
+                    models.CharField(blank=True, max_length=120, verbose_name="worker"),
+                ),
+                (
+                    "code",
+                    models.CharField(blank=True, max_length=40, verbose_name="code"),
+                ),
+                ("reason", models.TextField(blank=True, verbose_name="reason")),
+                (
+                    "passages",
+                    models.PositiveIntegerField(default=0, verbose_name="passages"),
+                ),
+                (
+                    "embedded",
+                    models.PositiveIntegerField(default=0, verbose_name="embedded"),
+                ),
+                (
+                    "reused",
+                    models.PositiveIntegerField(default=0, verbose_name="reused"),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(auto_now_add=True, verbose_name="requested"),
+                ),
+                ("started_at", models.DateTimeField(null=True, verbose_name="started")),
+                (
+                    "finished_at",
+                    models.DateTimeField(null=True, verbose_name="finished"),
+                ),
+                (
+                    "requested_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="requested by",
+                    ),
+                ),
+                (
+                    "source",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="knowledge.source",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'ingest run',
-                'verbose_name_plural': 'ingest runs',
-                'ordering': ['-created_at', '-pk'],
+                "verbose_name": "ingest run",
+                "verbose_name_plural": "ingest runs",
+                "ordering": ["-created_at", "-pk"],
             },
         ),
         migrations.AddField(
-            model_name='document',
-            name='source',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='documents', to='knowledge.source'),
+            model_name="document",
+            name="source",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="documents",
+                to="knowledge.source",
+            ),
         ),
         migrations.CreateModel(
-            name='AuditEntry',
+            name="AuditEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(auto_now_add=True, db_index=True, verbose_name='at')),
-                ('actor_label', models.CharField(max_length=200, verbose_name="actor's name")),
-                ('verb', models.CharField(max_length=40, verbose_name='verb')),
-                ('target_type', models.CharField(max_length=60, verbose_name='kind of target')),
-                ('target_id', models.BigIntegerField(verbose_name="target's id")),
-                ('target_label', models.CharField(max_length=300, verbose_name='target')),
-                ('knowledge_base_id', models.BigIntegerField(db_index=True, null=True, verbose_name="knowledge base's id")),
-                ('detail', models.JSONField(default=dict, verbose_name='detail')),
-                ('actor', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='actor')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "at",
+                    models.DateTimeField(
+                        auto_now_add=True, db_index=True, verbose_name="at"
+                    ),
+                ),
+                (
+                    "actor_label",
+                    models.CharField(max_length=200, verbose_name="actor's name"),
+                ),
+                ("verb", models.CharField(max_length=40, verbose_name="verb")),
+                (
+                    "target_type",
+                    models.CharField(max_length=60, verbose_name="kind of target"),
+                ),
+                ("target_id", models.BigIntegerField(verbose_name="target's id")),
+                (
+                    "target_label",
+                    models.CharField(max_length=300, verbose_name="target"),
+                ),
+                (
+                    "knowledge_base_id",
+                    models.BigIntegerField(
+                        db_index=True, null=True, verbose_name="knowledge base's id"
+                    ),
+                ),
+                ("detail", models.JSONField(default=dict, verbose_name="detail")),
+                (
+                    "actor",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="actor",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'audit entry',
-                'verbose_name_plural': 'audit entries',
-                'ordering': ['-at', '-pk'],
-                'indexes': [models.Index(fields=['target_type', 'target_id', '-at'], name='audit_by_target')],
+                "verbose_name": "audit entry",
+                "verbose_name_plural": "audit entries",
+                "ordering": ["-at", "-pk"],
+                "indexes": [
+                    models.Index(
+                        fields=["target_type", "target_id", "-at"],
+                        name="audit_by_target",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ApiToken',
+            name="ApiToken",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=120, verbose_name='name')),
-                ('kind', models.CharField(choices=[('person', 'person: a program of your own'), ('trusted_host', 'trusted host: may name layers'), ('agent_client', 'agent client: a model drives it; names no layer')], default='person', max_length=12, verbose_name='kind')),
-                ('prefix', models.CharField(max_length=12, unique=True, verbose_name='begins with')),
-                ('digest', models.CharField(max_length=64, unique=True)),
-                ('covers_all', models.BooleanField(default=False, help_text='Otherwise only those chosen below.', verbose_name="all of the owner's knowledge bases")),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
-                ('expires_at', models.DateTimeField(verbose_name='expires')),
-                ('revoked_at', models.DateTimeField(blank=True, null=True, verbose_name='revoked')),
-                ('last_used_at', models.DateTimeField(blank=True, null=True, verbose_name='last used')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='api_tokens', to=settings.AUTH_USER_MODEL, verbose_name='owner')),
-                ('knowledge_bases', models.ManyToManyField(blank=True, related_name='+', to='knowledge.knowledgebase', verbose_name='knowledge bases')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("name", models.CharField(max_length=120, verbose_name="name")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("person", "person: a program of your own"),
+                            ("trusted_host", "trusted host: may name layers"),
+                            (
+                                "agent_client",
+                                "agent client: a model drives it; names no layer",
+                            ),
+                        ],
+                        default="person",
+                        max_length=12,
+                        verbose_name="kind",
+                    ),
+                ),
+                (
+                    "prefix",
+                    models.CharField(
+                        max_length=12, unique=True, verbose_name="begins with"
+                    ),
+                ),
+                ("digest", models.CharField(max_length=64, unique=True)),
+                (
+                    "covers_all",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Otherwise only those chosen below.",
+                        verbose_name="all of the owner's knowledge bases",
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(auto_now_add=True, verbose_name="created"),
+                ),
+                ("expires_at", models.DateTimeField(verbose_name="expires")),
+                (
+                    "revoked_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="revoked"),
+                ),
+                (
+                    "last_used_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="last used"
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="api_tokens",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="owner",
+                    ),
+                ),
+                (
+                    "knowledge_bases",
+                    models.ManyToManyField(
+                        blank=True,
+                        related_name="+",
+                        to="knowledge.knowledgebase",
+                        verbose_name="knowledge bases",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'API token',
-                'verbose_name_plural': 'API tokens',
-                'ordering': ['-created_at', '-pk'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('kind__in', ['person', 'trusted_host', 'agent_client'])), name='token_kind_known')],
+                "verbose_name": "API token",
+                "verbose_name_plural": "API tokens",
+                "ordering": ["-created_at", "-pk"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("kind__in", ["person", "trusted_host", "agent_client"])
+                        ),
+                        name="token_kind_known",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='KnowledgeBaseGroupAccess',
+            name="KnowledgeBaseGroupAccess",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('content_object', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='group_access', to='knowledge.knowledgebase')),
-                ('group', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='auth.group')),
-                ('permission', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='auth.permission')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "content_object",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="group_access",
+                        to="knowledge.knowledgebase",
+                    ),
+                ),
+                (
+                    "group",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, to="auth.group"
+                    ),
+                ),
+                (
+                    "permission",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="auth.permission",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'access of a group',
-                'verbose_name_plural': 'access of groups',
-                'abstract': False,
-                'unique_together': {('group', 'permission', 'content_object')},
+                "verbose_name": "access of a group",
+                "verbose_name_plural": "access of groups",
+                "abstract": False,
+                "unique_together": {("group", "permission", "content_object")},
             },
         ),
         migrations.CreateModel(
-            name='KnowledgeBaseUserAccess',
+            name="KnowledgeBaseUserAccess",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('content_object', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='user_access', to='knowledge.knowledgebase')),
-                ('permission', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='auth.permission')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "content_object",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="user_access",
+                        to="knowledge.knowledgebase",
+                    ),
+                ),
+                (
+                    "permission",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="auth.permission",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'access of a person',
-                'verbose_name_plural': 'access of people',
-                'abstract': False,
-                'unique_together': {('user', 'permission', 'content_object')},
+                "verbose_name": "access of a person",
+                "verbose_name_plural": "access of people",
+                "abstract": False,
+                "unique_together": {("user", "permission", "content_object")},
             },
         ),
         migrations.AddConstraint(
-            model_name='layer',
-            constraint=models.UniqueConstraint(fields=('knowledge_base', 'name'), name='layer_name_once', violation_error_message='This knowledge base already has a layer of that name.'),
+            model_name="layer",
+            constraint=models.UniqueConstraint(
+                fields=("knowledge_base", "name"),
+                name="layer_name_once",
+                violation_error_message="This knowledge base already has a layer of that name.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='layer',
-            constraint=models.UniqueConstraint(fields=('id', 'knowledge_base'), name='layer_in_knowledge_base'),
+            model_name="layer",
+            constraint=models.UniqueConstraint(
+                fields=("id", "knowledge_base"), name="layer_in_knowledge_base"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='layer',
-            constraint=models.CheckConstraint(condition=models.Q(('answer_mode__in', ['grounded', 'extractive'])), name='layer_answer_mode_known'),
+            model_name="layer",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("answer_mode__in", ["grounded", "extractive"])),
+                name="layer_answer_mode_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='layer',
-            constraint=models.CheckConstraint(condition=models.Q(('chunk_preset__in', ['text', 'voice', 'voice-wide'])), name='layer_chunk_preset_known'),
+            model_name="layer",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("chunk_preset__in", ["text", "voice", "voice-wide"])
+                ),
+                name="layer_chunk_preset_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='original',
-            constraint=models.CheckConstraint(condition=models.Q(('sha256__regex', '^[0-9a-f]{64}$')), name='original_sha256_is_hex'),
+            model_name="original",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("sha256__regex", "^[0-9a-f]{64}$")),
+                name="original_sha256_is_hex",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='passagetokens',
-            constraint=models.UniqueConstraint(fields=('space', 'passage'), name='tokens_once_in_space'),
+            model_name="passagetokens",
+            constraint=models.UniqueConstraint(
+                fields=("space", "passage"), name="tokens_once_in_space"
+            ),
         ),
         migrations.AddIndex(
-            model_name='section',
-            index=models.Index(fields=['number'], name='section_by_number'),
+            model_name="section",
+            index=models.Index(fields=["number"], name="section_by_number"),
         ),
         migrations.AddConstraint(
-            model_name='section',
-            constraint=models.UniqueConstraint(fields=('document', 'ordinal'), name='section_ordinal_once'),
+            model_name="section",
+            constraint=models.UniqueConstraint(
+                fields=("document", "ordinal"), name="section_ordinal_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='section',
-            constraint=models.CheckConstraint(condition=models.Q(('end__gte', models.F('start'))), name='section_span_in_order'),
+            model_name="section",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("end__gte", models.F("start"))),
+                name="section_span_in_order",
+            ),
         ),
         migrations.AddIndex(
-            model_name='source',
-            index=models.Index(fields=['knowledge_base', 'state'], name='source_by_state'),
+            model_name="source",
+            index=models.Index(
+                fields=["knowledge_base", "state"], name="source_by_state"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='source',
-            constraint=models.UniqueConstraint(fields=('layer', 'path'), name='source_path_once', violation_error_message='This layer already has a source there.'),
+            model_name="source",
+            constraint=models.UniqueConstraint(
+                fields=("layer", "path"),
+                name="source_path_once",
+                violation_error_message="This layer already has a source there.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='source',
-            constraint=models.UniqueConstraint(condition=models.Q(('content_sha256', ''), _negated=True), fields=('knowledge_base', 'content_sha256'), name='source_content_once', violation_error_message='This knowledge base already has a source with the same content.'),
+            model_name="source",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("content_sha256", ""), _negated=True),
+                fields=("knowledge_base", "content_sha256"),
+                name="source_content_once",
+                violation_error_message="This knowledge base already has a source with the same content.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='source',
-            constraint=models.UniqueConstraint(fields=('id', 'layer', 'knowledge_base'), name='source_in_layer'),
+            model_name="source",
+            constraint=models.UniqueConstraint(
+                fields=("id", "layer", "knowledge_base"), name="source_in_layer"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='source',
-            constraint=models.UniqueConstraint(fields=('id', 'knowledge_base'), name='source_in_knowledge_base'),
+            model_name="source",
+            constraint=models.UniqueConstraint(
+                fields=("id", "knowledge_base"), name="source_in_knowledge_base"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='source',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['pending', 'processing', 'reprocessing', 'ready', 'failed'])), name='source_state_known'),
+            model_name="source",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "state__in",
+                        ["pending", "processing", "reprocessing", "ready", "failed"],
+                    )
+                ),
+                name="source_state_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='source',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['text', 'document', 'folder', 'page', 'site', 'qa', 'catalog', 'memory'])), name='source_kind_known'),
+            model_name="source",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "kind__in",
+                        [
+                            "text",
+                            "document",
+                            "folder",
+                            "page",
+                            "site",
+                            "qa",
+                            "catalog",
+                            "memory",
+                        ],
+                    )
+                ),
+                name="source_kind_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='source',
-            constraint=models.CheckConstraint(condition=models.Q(('purpose__in', ['products', 'documentation', 'faq', 'other'])), name='source_purpose_known'),
+            model_name="source",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("purpose__in", ["products", "documentation", "faq", "other"])
+                ),
+                name="source_purpose_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='source',
-            constraint=models.CheckConstraint(condition=models.Q(('passage_count', 0), ('state', 'ready'), _negated=True), name='source_ready_has_passages'),
+            model_name="source",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("passage_count", 0), ("state", "ready"), _negated=True
+                ),
+                name="source_ready_has_passages",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='source',
-            constraint=models.CheckConstraint(condition=models.Q(('state', 'failed'), ('state_reason', ''), _negated=True), name='source_failed_has_reason'),
+            model_name="source",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("state", "failed"), ("state_reason", ""), _negated=True
+                ),
+                name="source_failed_has_reason",
+            ),
         ),
         migrations.AddIndex(
-            model_name='passage',
-            index=models.Index(fields=['document', 'ordinal'], name='passage_by_document'),
+            model_name="passage",
+            index=models.Index(
+                fields=["document", "ordinal"], name="passage_by_document"
+            ),
         ),
         migrations.AddIndex(
-            model_name='passage',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['search_vector'], name='passage_search_vector'),
+            model_name="passage",
+            index=django.contrib.postgres.indexes.GinIndex(
+                fields=["search_vector"], name="passage_search_vector"
+            ),
         ),
         migrations.AddIndex(
-            model_name='passage',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['codes'], name='passage_codes'),
+            model_name="passage",
+            index=django.contrib.postgres.indexes.GinIndex(
+                fields=["codes"], name="passage_codes"
+            ),
         ),
         migrations.AddIndex(
-            model_name='passage',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['metadata'], name='passage_meta', opclasses=['jsonb_path_ops']),
+            model_name="passage",
+            index=django.contrib.postgres.indexes.GinIndex(
+                fields=["metadata"], name="passage_meta", opclasses=["jsonb_path_ops"]
+            ),
         ),
         migrations.AddConstraint(
-            model_name='passage',
-            constraint=models.UniqueConstraint(fields=('id', 'knowledge_base'), name='passage_in_knowledge_base'),
+            model_name="passage",
+            constraint=models.UniqueConstraint(
+                fields=("id", "knowledge_base"), name="passage_in_knowledge_base"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='passage',
-            constraint=models.CheckConstraint(condition=models.Q(('end__gt', models.F('start'))), name='passage_span_not_empty'),
+            model_name="passage",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("end__gt", models.F("start"))),
+                name="passage_span_not_empty",
+            ),
         ),
         migrations.AddIndex(
-            model_name='ingestrun',
-            index=models.Index(fields=['state', 'due_at'], name='run_by_due'),
+            model_name="ingestrun",
+            index=models.Index(fields=["state", "due_at"], name="run_by_due"),
         ),
         migrations.AddConstraint(
-            model_name='ingestrun',
-            constraint=models.UniqueConstraint(fields=('source', 'generation'), name='run_generation_once'),
+            model_name="ingestrun",
+            constraint=models.UniqueConstraint(
+                fields=("source", "generation"), name="run_generation_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='ingestrun',
-            constraint=models.CheckConstraint(condition=models.Q(('percent__lte', 100)), name='run_percent_at_most_100'),
+            model_name="ingestrun",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("percent__lte", 100)),
+                name="run_percent_at_most_100",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='document',
-            constraint=models.UniqueConstraint(condition=models.Q(('is_current', True)), fields=('source',), name='document_current_once'),
+            model_name="document",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("is_current", True)),
+                fields=("source",),
+                name="document_current_once",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='document',
-            constraint=models.UniqueConstraint(fields=('id', 'source'), name='document_of_source'),
+            model_name="document",
+            constraint=models.UniqueConstraint(
+                fields=("id", "source"), name="document_of_source"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='document',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('date__isnull', True), ('date_source', '')), models.Q(('date__isnull', False), ('date_source__in', ['front_matter', 'file'])), _connector='OR'), name='document_date_has_source'),
+            model_name="document",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("date__isnull", True), ("date_source", "")),
+                    models.Q(
+                        ("date__isnull", False),
+                        ("date_source__in", ["front_matter", "file"]),
+                    ),
+                    _connector="OR",
+                ),
+                name="document_date_has_source",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='document',
-            constraint=models.CheckConstraint(condition=models.Q(('number__gt', 0)), name='document_number_positive'),
+            model_name="document",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("number__gt", 0)), name="document_number_positive"
+            ),
         ),
     ]

@@ -27,40 +27,91 @@ def has_vectors(schema_editor):
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('knowledge', '0001_initial'),
+        ("knowledge", "0001_initial"),
     ]
 
     operations = [
         CreateVectorModel(
-            name='PassageVector',
+            name="PassageVector",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('knowledge_base_id', models.BigIntegerField()),
-                ('dimension', models.PositiveIntegerField()),
-                ('embedded_sha256', models.CharField(max_length=64)),
-                ('embedding', pgvector.django.vector.VectorField()),
-                ('passage', models.ForeignKey(on_delete=django.db.models.deletion.DO_NOTHING, related_name='vectors', to='knowledge.passage')),
-                ('space', models.ForeignKey(on_delete=django.db.models.deletion.DO_NOTHING, related_name='vectors', to='knowledge.embeddingspace')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("knowledge_base_id", models.BigIntegerField()),
+                ("dimension", models.PositiveIntegerField()),
+                ("embedded_sha256", models.CharField(max_length=64)),
+                ("embedding", pgvector.django.vector.VectorField()),
+                (
+                    "passage",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="vectors",
+                        to="knowledge.passage",
+                    ),
+                ),
+                (
+                    "space",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="vectors",
+                        to="knowledge.embeddingspace",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(fields=['space', 'embedded_sha256'], name='vector_by_sha256'), models.Index(fields=['knowledge_base_id', 'space'], name='vector_by_knowledge_base')],
-                'constraints': [models.UniqueConstraint(fields=('space', 'passage'), name='vector_once_in_space')],
+                "indexes": [
+                    models.Index(
+                        fields=["space", "embedded_sha256"], name="vector_by_sha256"
+                    ),
+                    models.Index(
+                        fields=["knowledge_base_id", "space"],
+                        name="vector_by_knowledge_base",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("space", "passage"), name="vector_once_in_space"
+                    )
+                ],
             },
         ),
         CreateVectorModel(
-            name='StagedVector',
+            name="StagedVector",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('embedded_sha256', models.CharField(max_length=64)),
-                ('embedding', pgvector.django.vector.VectorField()),
-                ('packed', models.BinaryField()),
-                ('created_at', models.DateTimeField(auto_now_add=True, db_index=True)),
-                ('space', models.ForeignKey(on_delete=django.db.models.deletion.DO_NOTHING, to='knowledge.embeddingspace')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("embedded_sha256", models.CharField(max_length=64)),
+                ("embedding", pgvector.django.vector.VectorField()),
+                ("packed", models.BinaryField()),
+                ("created_at", models.DateTimeField(auto_now_add=True, db_index=True)),
+                (
+                    "space",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="knowledge.embeddingspace",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('space', 'embedded_sha256'), name='staged_once_in_space')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("space", "embedded_sha256"), name="staged_once_in_space"
+                    )
+                ],
             },
         ),
     ]

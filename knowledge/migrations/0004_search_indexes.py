@@ -26,27 +26,42 @@ def use_default_target(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('knowledge', '0003_consistency'),
+        ("knowledge", "0003_consistency"),
     ]
 
     operations = [
         migrations.RemoveIndex(
-            model_name='passage',
-            name='passage_search_vector',
+            model_name="passage",
+            name="passage_search_vector",
         ),
         migrations.AddIndex(
-            model_name='document',
-            index=models.Index(condition=models.Q(('supersedes', ''), _negated=True), fields=['supersedes'], name='document_by_superseded'),
+            model_name="document",
+            index=models.Index(
+                condition=models.Q(("supersedes", ""), _negated=True),
+                fields=["supersedes"],
+                name="document_by_superseded",
+            ),
         ),
         migrations.AddIndex(
-            model_name='passage',
-            index=django.contrib.postgres.indexes.GinIndex(models.Func(models.F('knowledge_base'), template='ARRAY[%(expressions)s]'), models.F('search_vector'), name='passage_search_vector'),
+            model_name="passage",
+            index=django.contrib.postgres.indexes.GinIndex(
+                models.Func(
+                    models.F("knowledge_base"), template="ARRAY[%(expressions)s]"
+                ),
+                models.F("search_vector"),
+                name="passage_search_vector",
+            ),
         ),
         migrations.AddIndex(
-            model_name='source',
-            index=models.Index(condition=models.Q(('enabled', False), ('expires_at__isnull', False), _connector='OR'), fields=['knowledge_base'], name='source_perhaps_hidden'),
+            model_name="source",
+            index=models.Index(
+                condition=models.Q(
+                    ("enabled", False), ("expires_at__isnull", False), _connector="OR"
+                ),
+                fields=["knowledge_base"],
+                name="source_perhaps_hidden",
+            ),
         ),
         migrations.RunPython(keep_vectors_inline, use_default_target),
     ]

@@ -89,9 +89,7 @@ class Document(models.Model):
                 condition=models.Q(is_current=True),
                 name="document_current_once",
             ),
-            models.UniqueConstraint(
-                fields=["id", "source"], name="document_of_source"
-            ),
+            models.UniqueConstraint(fields=["id", "source"], name="document_of_source"),
             models.CheckConstraint(
                 condition=models.Q(date__isnull=True, date_source="")
                 | models.Q(date__isnull=False, date_source__in=DateSource.values),

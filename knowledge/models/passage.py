@@ -37,18 +37,14 @@ class PassageQuerySet(models.QuerySet["Passage"]):
         """
         if not reader.searchable:
             return self.none()
-        hidden = Source.objects.filter(
-            knowledge_base_id__in=reader.searchable
-        ).hidden()
+        hidden = Source.objects.filter(knowledge_base_id__in=reader.searchable).hidden()
         return self.filter(knowledge_base_id__in=reader.searchable).exclude(
             source__in=hidden
         )
 
     def hidden_from(self, reader: "Reader") -> Self:
         """Those of the reader's knowledge bases that `visible_to` leaves out."""
-        hidden = Source.objects.filter(
-            knowledge_base_id__in=reader.searchable
-        ).hidden()
+        hidden = Source.objects.filter(knowledge_base_id__in=reader.searchable).hidden()
         return self.filter(source__in=hidden)
 
     def delete_of(self, source: Source, *, up_to: int | None = None) -> None:
@@ -76,9 +72,7 @@ class Passage(models.Model):
     knowledge_base = models.ForeignKey(
         KnowledgeBase, on_delete=models.CASCADE, related_name="passages"
     )
-    layer = models.ForeignKey(
-        Layer, on_delete=models.RESTRICT, related_name="passages"
-    )
+    layer = models.ForeignKey(Layer, on_delete=models.RESTRICT, related_name="passages")
     source = models.ForeignKey(
         Source, on_delete=models.CASCADE, related_name="passages"
     )

@@ -126,7 +126,10 @@ class Source(models.Model):
         related_name="sources",
     )
     layer = models.ForeignKey(
-        Layer, verbose_name=_("layer"), on_delete=models.RESTRICT, related_name="sources"
+        Layer,
+        verbose_name=_("layer"),
+        on_delete=models.RESTRICT,
+        related_name="sources",
     )
     kind = models.CharField(
         _("kind"), max_length=10, choices=SourceKind, default=SourceKind.DOCUMENT

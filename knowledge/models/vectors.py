@@ -151,9 +151,7 @@ class PassageVector(models.Model):
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["space", "embedded_sha256"], name="vector_by_sha256"
-            ),
+            models.Index(fields=["space", "embedded_sha256"], name="vector_by_sha256"),
             models.Index(
                 fields=["knowledge_base_id", "space"], name="vector_by_knowledge_base"
             ),
