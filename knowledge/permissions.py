@@ -148,7 +148,9 @@ def explain(
     """
     from knowledge.models import User
 
-    user = User.objects.filter(pk=reader.user_id).first()
+    user = None
+    if reader.user_id is not None:
+        user = User.objects.filter(pk=reader.user_id).first()
     if user is None or not user.is_active:
         return Decision(
             allowed=False, rule=_("This person is not active, so sees nothing.")

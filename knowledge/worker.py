@@ -236,7 +236,7 @@ def without_pool() -> None:
     """Drop the connection pool, whose threads no forked process would have."""
     for each in connections.all():
         each.close()
-        each.close_pool()
+        each.close_pool()  # type: ignore[attr-defined]
         each.settings_dict["OPTIONS"].pop("pool", None)
 
 
@@ -285,7 +285,7 @@ def queue_if_idle(task: str) -> None:
 
 def tasks_wait() -> bool:
     """Tell whether the queue holds a task that nobody has taken."""
-    return OrmQ.objects.filter(lock__lte=timezone.now()).exists()
+    return bool(OrmQ.objects.filter(lock__lte=timezone.now()).exists())
 
 
 def sweep_runs() -> None:

@@ -111,7 +111,7 @@ def check_search(**_kwargs: Any) -> list[checks.CheckMessage]:
 
 
 def check_database(
-    databases: list[str] | None = None, **_kwargs: Any
+    *, databases: Any = None, **_kwargs: Any
 ) -> list[checks.CheckMessage]:
     """Refuse a pgvector with known index bugs; say where there is none."""
     if not databases:

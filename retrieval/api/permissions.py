@@ -6,8 +6,12 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser
+
     # rest_framework.views itself imports this module, by its name in the settings.
     from rest_framework.views import APIView
+
+    from knowledge.models import User
 
 
 class IsActiveReader(BasePermission):
@@ -15,5 +19,6 @@ class IsActiveReader(BasePermission):
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         """Return whether somebody active stands behind the request."""
-        user = request.user
-        return bool(user and user.is_authenticated and user.is_active)
+        # Without anybody, the framework leaves None here (UNAUTHENTICATED_USER).
+        user: User | AnonymousUser | None = request.user
+        return user is not None and user.is_authenticated and user.is_active

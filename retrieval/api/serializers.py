@@ -13,7 +13,7 @@ from knowledge.models.knowledge_base import AnswerMode
 from knowledge.models.passage import TextOrigin
 from knowledge.models.token import TokenKind
 from knowledge.sanitizing import InvalidTextError, clean_query
-from retrieval.results import Hit, Label
+from retrieval.results import Label
 
 MOST_LAYERS = 100
 MOST_FILTERS = 20
@@ -188,7 +188,7 @@ class BranchRankSerializer(serializers.Serializer[Any]):
 class MatchField(serializers.CharField):
     """How a hit was found, in one word."""
 
-    def to_representation(self, value: Hit) -> str:
+    def to_representation(self, value: Any) -> str:
         """Return the only branch that found it, else hybrid."""
         return "hybrid" if len(value.branches) > 1 else str(next(iter(value.branches)))
 
@@ -303,7 +303,8 @@ class ErrorBodySerializer(serializers.Serializer[Any]):
 
     code = serializers.CharField(help_text="For programs.")
     message = serializers.CharField(help_text="A sentence a person can act on.")
-    fields = serializers.DictField(
+    # The API's word for it; the class that is extended holds something else there.
+    fields = serializers.DictField(  # type: ignore[assignment]
         child=serializers.ListField(child=serializers.CharField()),
         help_text="What to correct in the body, by field.",
     )

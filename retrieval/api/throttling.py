@@ -49,7 +49,11 @@ class ReaderThrottle(BaseThrottle):
         rate = settings.STRATA_API_RATE
         if not rate:
             return True
-        given = {"caller": caller(request), "share": PERIOD / rate, "period": PERIOD}
+        given: dict[str, str | timedelta] = {
+            "caller": caller(request),
+            "share": PERIOD / rate,
+            "period": PERIOD,
+        }
         with connection.cursor() as cursor:
             cursor.execute(TAKE, given)
             if cursor.fetchone() is not None:

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpResponseBase
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
@@ -93,7 +92,8 @@ class SearchView(ApiView):
                 {"layers": ["An agent client's token names no layers. Leave this out."]}
             )
         # `null` would count as "no data", which is another thing to say.
-        body = request.data if request.data is not None else []
+        data: Any = request.data
+        body = data if data is not None else []
         given = serializers.SearchRequestSerializer(data=body)
         given.is_valid(raise_exception=True)
         asked = given.validated_data
@@ -255,7 +255,7 @@ class DocsView(SpectacularSwaggerSplitView):
 
     def finalize_response(
         self, request: Request, response: Any, *args: Any, **kwargs: Any
-    ) -> HttpResponseBase:
+    ) -> Any:
         """Keep the page out of shared caches; it holds the person's CSRF token."""
         response = super().finalize_response(request, response, *args, **kwargs)
         protect(response)
