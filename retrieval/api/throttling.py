@@ -2,7 +2,7 @@
 
 import math
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import connection
@@ -49,7 +49,7 @@ class ReaderThrottle(BaseThrottle):
         rate = settings.STRATA_API_RATE
         if not rate:
             return True
-        given: dict[str, str | timedelta] = {
+        given: dict[str, Any] = {
             "caller": caller(request),
             "share": PERIOD / rate,
             "period": PERIOD,
