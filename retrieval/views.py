@@ -265,8 +265,11 @@ def tokens_page(request: HttpRequest) -> HttpResponse:
         {
             "form": form,
             "token": token,
+            # Of a token's scope, what its owner may not search any more is not named.
             "tokens": ApiToken.objects.filter(owner=owner).prefetch_related(
-                "knowledge_bases"
+                models.Prefetch(
+                    "knowledge_bases", KnowledgeBase.objects.visible_to(reader)
+                )
             ),
         },
     )

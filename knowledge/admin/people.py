@@ -196,7 +196,7 @@ class ApiTokenAdmin(AuditedAdmin[ApiToken]):
         "kind",
         "prefix",
         "covers_all",
-        "knowledge_bases",
+        "scope",
         "created_at",
         "expires_at",
         "revoked_at",
@@ -210,6 +210,23 @@ class ApiTokenAdmin(AuditedAdmin[ApiToken]):
         if request.user.is_superuser:
             return rows
         return rows.filter(owner_id=request.user.pk)
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> ApiToken | None:
+        """Read of its scope what the person works on; the rest is not named."""
+        row = super().get_object(request, object_id, from_field)
+        if row is not None:
+            bases = KnowledgeBase.objects.administered_by(actor_of(request))
+            models.prefetch_related_objects(
+                [row], models.Prefetch("knowledge_bases", bases)
+            )
+        return row
+
+    @admin.display(description=gettext_lazy("knowledge bases"))
+    def scope(self, obj: ApiToken) -> str:
+        """Name the knowledge bases that it is scoped to."""
+        return ", ".join(str(each) for each in obj.knowledge_bases.all()) or "–"
 
     def has_delete_permission(
         self, request: HttpRequest, obj: ApiToken | None = None

@@ -217,6 +217,25 @@ def test_only_ones_own_token_can_be_revoked(cast: Cast) -> None:
     assert "revoked" in words(page(cast.insider.client(), "/account/tokens/"))
 
 
+@pytest.mark.req("REL-A3")
+@pytest.mark.django_db
+def test_a_token_names_no_knowledge_base_that_was_taken_away(
+    shelves: Corpus, cast: Cast
+) -> None:
+    owner = cast.granted.user
+    assert owner is not None
+    create_token(
+        owner=owner,
+        name="Old script",
+        knowledge_bases=[shelves.vault],
+        lifetime=timedelta(days=30),
+        actor=owner,
+    )
+    html = page(cast.granted.client(), "/account/tokens/")
+    assert CANARY not in html.lower()
+    assert "nothing that you may search" in words(html)
+
+
 @pytest.mark.parametrize("path", ["/", "/knowledge-bases/", "/account/tokens/"])
 @pytest.mark.django_db
 def test_pages_want_a_sign_in_and_are_not_kept(path: str, cast: Cast) -> None:
