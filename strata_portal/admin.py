@@ -74,7 +74,7 @@ def dashboard_of(request: HttpRequest) -> dict[str, Any] | None:
         "sources": by_state(sources),
         "stages": stages(runs),
         "waiting": waiting(runs),
-        "health": [worker_health(), model_health(), disk_health()],
+        "health": [worker_health(), model_health(), disk_health(request)],
         "recent": audit_within_scope(request).filter(actor=request.user.pk)[
             :MOST_RECENT
         ],
@@ -235,15 +235,16 @@ def model_health() -> dict[str, str]:
     }
 
 
-def disk_health() -> dict[str, str]:
-    """Return the row of the disk that holds the original files."""
+def disk_health(request: HttpRequest) -> dict[str, str]:
+    """Return the row of the disk; of the files on it, those in scope are counted."""
     disk = shutil.disk_usage(settings.VAR_DIR)
-    taken = Original.objects.aggregate(size=Sum("size", default=0))["size"]
+    originals = within_scope(request, Original.objects.all())
+    taken = originals.aggregate(size=Sum("size", default=0))["size"]
     scarce = disk.free < LEAST_FREE_BYTES
     return {
         "state": "failed" if scarce else "ready",
         "label": _("Nearly full") if scarce else _("Enough"),
-        "text": _("The files take %(taken)s; %(free)s of the disk are free.")
+        "text": _("Your files take %(taken)s; %(free)s of the disk are free.")
         % {"taken": filesizeformat(taken), "free": filesizeformat(disk.free)},
         "detail": _("Free some space before uploading more.") if scarce else "",
     }

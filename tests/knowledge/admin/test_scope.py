@@ -10,7 +10,15 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from knowledge.models import ApiToken, AuditEntry, KnowledgeBase, Layer, Source, User
+from knowledge.models import (
+    ApiToken,
+    AuditEntry,
+    KnowledgeBase,
+    Layer,
+    Original,
+    Source,
+    User,
+)
 from knowledge.models.audit import record
 from knowledge.models.ingest import RunState
 from knowledge.permissions import Access, grant
@@ -465,6 +473,38 @@ def test_staff_see_and_make_tokens_for_themselves_alone(
     row.refresh_from_db()
     assert row.revoked_at is not None
     assert "Revoke it now" not in administrator.get(page).content.decode()
+
+
+@pytest.mark.req("REL-A3", "REL-A8")
+def test_a_token_names_no_knowledge_base_out_of_scope(
+    administrator: Client, shelves: Corpus
+) -> None:
+    row, _token = create_token(
+        owner=User.objects.get(username="head"),
+        name="Old script",
+        knowledge_bases=[shelves.handbook, shelves.vault],
+        actor=None,
+    )
+    page = reverse("admin:knowledge_apitoken_change", args=[row.pk])
+    words = administrator.get(page).content.decode()
+    assert str(shelves.handbook) in words
+    assert CANARY not in words.lower()
+
+
+@pytest.mark.req("REL-A3", "REL-A8")
+def test_the_overview_counts_files_in_scope_alone(
+    administrator: Client, shelves: Corpus
+) -> None:
+    Original.objects.create(
+        knowledge_base=shelves.vault,
+        file="originals/00/none",
+        name="large.pdf",
+        kind="pdf",
+        size=7_777 * 1024**3,
+        sha256="0" * 64,
+    )
+    overview = reverse("admin:index")
+    assert "TB" not in administrator.get(overview).content.decode()
 
 
 def test_a_superuser_revokes_several_tokens_at_once(cast: Cast) -> None:
