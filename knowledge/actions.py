@@ -44,6 +44,7 @@ from knowledge.sanitizing import clean_document_text, strip_invisible
 READ_BYTES = 1024 * 1024
 SNIFF_BYTES = 64 * 1024
 PATH_LENGTH = 500
+TITLE_LENGTH = 300
 
 
 class ActionError(Exception):
@@ -214,7 +215,7 @@ def upload_source(
                 layer=layer,
                 kind=kind,
                 purpose=purpose,
-                title=title or PurePosixPath(path).stem or path,
+                title=(title or PurePosixPath(path).stem or path)[:TITLE_LENGTH],
                 path=path,
                 original=original,
                 content_sha256=original.sha256,

@@ -125,6 +125,13 @@ def test_a_name_becomes_a_readable_relative_path(name: str, path: str) -> None:
 
 
 @pytest.mark.req("REL-U2")
+def test_a_long_name_gives_a_title_that_fits(layer: Layer) -> None:
+    source = upload_source(upload(name="é" * 600 + ".txt"), layer=layer, actor=None)
+    assert source.title.endswith("é")
+    assert len(source.title) == 300
+
+
+@pytest.mark.req("REL-U2")
 def test_a_long_name_keeps_its_end() -> None:
     path = clean_path("folder/" * 200 + "room.txt")
     assert len(path) == 500
