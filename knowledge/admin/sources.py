@@ -197,6 +197,9 @@ class SourceAdmin(ScopedAdmin[Source]):
         form = UploadForm(
             request.POST or None, layers=within_scope(request, Layer.objects.all())
         )
+        if not self.has_change_permission(request):
+            # A file in another one's place changes a source.
+            del form.fields["replace"]
         if request.method == "POST":
             uploads = uploads_of(request)
             reasons = [str(each) for field in form.errors.values() for each in field]
@@ -238,7 +241,7 @@ class SourceAdmin(ScopedAdmin[Source]):
                     layer=form.cleaned_data["layer"],
                     actor=actor_of(request),
                     purpose=form.cleaned_data["purpose"],
-                    replace=form.cleaned_data["replace"],
+                    replace=form.cleaned_data.get("replace", False),
                 )
             except ActionError as error:
                 if wants_json:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
@@ -19,9 +20,9 @@ from knowledge.actions import Upload, upload_source
 from knowledge.models import IngestRun, Layer, Original, Source
 from knowledge.models.ingest import RunState, Stage
 from knowledge.models.source import SourceState
-from knowledge.permissions import Reader
-from tests.cast import Cast
-from tests.factories import LayerFactory, SourceFactory, ready_source
+from knowledge.permissions import Reader, grant
+from tests.cast import BOTH, Cast
+from tests.factories import LayerFactory, SourceFactory, StaffFactory, ready_source
 from tests.stored_corpus import Corpus
 
 pytestmark = pytest.mark.django_db
@@ -286,6 +287,32 @@ def test_a_file_is_replaced_and_what_is_refused_changes_nothing(
     source.refresh_from_db()
     assert source.content_sha256 != before
     assert editor.get(verb).status_code == 404
+
+
+@pytest.mark.req("REL-A8")
+def test_who_may_only_add_replaces_nothing(cast: Cast, layer: Layer) -> None:
+    source = upload_source(
+        Upload(io.BytesIO(b"The fees of May."), "fees.txt"), layer=layer, actor=None
+    )
+    adder = StaffFactory(groups=["Viewer"])
+    adder.user_permissions.set(Permission.objects.filter(codename="add_source"))
+    grant(layer.knowledge_base, BOTH, to=adder, actor=None)
+    client = Client()
+    client.force_login(adder)
+    assert "Replace sources" not in client.get(ADD).content.decode()
+    answer = client.post(
+        ADD,
+        {
+            "layer": layer.pk,
+            "purpose": "other",
+            "replace": "on",
+            "file": text_file("fees.txt", b"The fees of June."),
+        },
+        headers={"Accept": "application/json"},
+    )
+    assert answer.status_code == 409
+    source.refresh_from_db()
+    assert source.runs.count() == 1
 
 
 def test_the_form_changes_what_needs_no_new_index(
