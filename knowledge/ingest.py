@@ -115,7 +115,8 @@ def settle(run: IngestRun, error: Exception) -> str:
 
 def bring_in(run: IngestRun) -> str:
     """Do the work of one attempt and return the state it ends in."""
-    current = run.source.documents.filter(is_current=True).first()
+    documents = run.source.documents.only("generation")
+    current = documents.filter(is_current=True).first()
     if current is None or current.generation != run.generation:
         model, info, space = model_and_space(run)
         prepared = prepare(run, model, info)
