@@ -85,20 +85,24 @@ def sweep_files(storage: Storage) -> int:
     """
     before = timezone.now() - timedelta(hours=UPLOAD_HOURS)
     count = 0
-    for name in stored_files(storage):
-        if storage.get_modified_time(name) > before:
-            continue
-        if not Original.objects.filter(file=name).exists():
-            storage.delete(name)
-            count += 1
+    for names in stored_files(storage):
+        rows = Original.objects.filter(file__in=names)
+        for name in names.difference(rows.values_list("file", flat=True)):
+            try:
+                is_old = storage.get_modified_time(name) <= before
+            except FileNotFoundError:
+                # Deleted with its source since the folder was read.
+                continue
+            if is_old:
+                storage.delete(name)
+                count += 1
     return count
 
 
-def stored_files(storage: Storage) -> Iterator[str]:
-    """Yield the names of all stored originals."""
+def stored_files(storage: Storage) -> Iterator[set[str]]:
+    """Yield the names of all stored originals, folder by folder."""
     if not storage.exists(ORIGINALS):
         return
     for folder in storage.listdir(ORIGINALS)[0]:
         place = PurePosixPath(ORIGINALS, folder)
-        for name in storage.listdir(str(place))[1]:
-            yield str(place / name)
+        yield {str(place / name) for name in storage.listdir(str(place))[1]}
