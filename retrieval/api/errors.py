@@ -15,7 +15,13 @@ from django.core.exceptions import (
     RequestDataTooBig,
     SuspiciousOperation,
 )
-from django.db import DatabaseError, DataError, IntegrityError, InterfaceError
+from django.db import (
+    DatabaseError,
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+)
 from django.http import Http404, HttpResponseBase, JsonResponse
 from rest_framework import exceptions, status
 from rest_framework.response import Response
@@ -109,7 +115,13 @@ def handle_error(error: Exception, context: Mapping[str, Any]) -> Response:
     answer is never built from what could still be read.
     """
     if is_outage(error):
-        logger.error("the API cannot reach the database: %s", type(error).__name__)
+        # Any other error than these two is a fault of ours, and is looked for.
+        is_away = isinstance(error, OperationalError | InterfaceError)
+        logger.error(
+            "the database failed the API: %s",
+            type(error).__name__,
+            exc_info=None if is_away else error,
+        )
         return told(status.HTTP_503_SERVICE_UNAVAILABLE, {"Retry-After": RETRY_SECONDS})
     error = as_api_error(error)
     if isinstance(error, exceptions.ValidationError):
