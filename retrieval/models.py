@@ -6,7 +6,7 @@ from django.db import models
 class RequestAllowance(models.Model):
     """From when on a caller's next request of the API is on time; see throttling.
 
-    `caller` is "token:<id>" or "person:<id>". The table is not written ahead to the
+    `caller` is "token:<id>", "person:<id>" or "sign-in:<digest>". The table is not written ahead to the
     database's log: after a crash everybody starts with a full allowance.
     """
 

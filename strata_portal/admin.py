@@ -21,6 +21,7 @@ from knowledge.models.ingest import RunState, Stage
 from knowledge.models.source import SourceState
 from knowledge.scoping import audit_within_scope, within_scope
 from knowledge.vitals import vital_signs
+from strata_portal.sign_in import AdminSignInForm
 
 MOST_ATTENTION = 10
 MOST_RECENT = 8
@@ -34,6 +35,7 @@ class PortalAdminSite(admin.AdminSite):
     site_header = gettext_lazy("Strata Portal")
     site_title = gettext_lazy("Strata Portal")
     index_title = gettext_lazy("Overview")
+    login_form = AdminSignInForm
 
     def register(
         self, model_or_iterable: Any, admin_class: Any = None, **options: Any

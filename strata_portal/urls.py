@@ -5,11 +5,14 @@ from django.contrib.auth import views as auth
 from django.urls import include, path
 
 from strata_portal import health
+from strata_portal.sign_in import SignInForm
+
+SIGN_IN = auth.LoginView.as_view(authentication_form=SignInForm)
 
 urlpatterns = [
     path("healthz", health.web, name="health"),
     path("healthz/worker", health.worker, name="health-worker"),
-    path("login/", auth.LoginView.as_view(), name="login"),
+    path("login/", SIGN_IN, name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),
     path("api/v1/", include("retrieval.api.urls")),
