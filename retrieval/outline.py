@@ -35,7 +35,8 @@ def outline_of(
         .values_list("level", "start", "end", "path", "title")
     ]
     levels = sorted({level for level, *_rest in rows})
-    kept = [row for row in rows if row[0] <= deepest(rows, levels)][:MOST_SECTIONS]
+    lowest = deepest(rows, levels)
+    kept = [row for row in rows if row[0] <= lowest][:MOST_SECTIONS]
     here = place_of(kept, span)
     return [
         OutlineEntry(
