@@ -14,6 +14,7 @@ from knowledge.actions import discard_original, touch
 from knowledge.chunking import Chunk
 from knowledge.codes import code_keys
 from knowledge.extraction import Extracted
+from knowledge.frontmatter import declared_date, superseded_files
 from knowledge.models import (
     Document,
     EmbeddingSpace,
@@ -136,20 +137,15 @@ def describe(document: Document, source: Source, extracted: Extracted) -> None:
     document.front_matter = dict(extracted.front_matter)
     document.properties = dict(extracted.properties)
     document.report = list(extracted.report)
-    supersedes = extracted.front_matter.get("supersedes", "")
-    document.supersedes = str(supersedes)[:500] if supersedes else ""
+    document.supersedes = "\n".join(superseded_files(extracted.front_matter))[:500]
     document.date, document.date_source = dated(extracted, source)
 
 
 def dated(extracted: Extracted, source: Source) -> tuple[date | None, str]:
     """Return a document's date and where it was read: front matter, file, or nowhere."""
-    for key in ("updated", "date"):
-        value = extracted.front_matter.get(key)
-        if isinstance(value, str):
-            try:
-                return date.fromisoformat(value[:10]), DateSource.FRONT_MATTER
-            except ValueError:
-                continue
+    declared = declared_date(extracted.front_matter)
+    if declared is not None:
+        return declared, DateSource.FRONT_MATTER
     if source.original is not None and source.original.modified_at is not None:
         return source.original.modified_at.astimezone(UTC).date(), DateSource.FILE
     return None, ""

@@ -167,7 +167,8 @@ def replacements(targets: Mapping[int, tuple[int, str]]) -> dict[int, str]:
             f"""
             SELECT d.knowledge_base_id, s.path, d.supersedes
             FROM knowledge_document d JOIN knowledge_source s ON s.id = d.source_id
-            WHERE d.supersedes <> '' AND d.supersedes = ANY(%s) AND d.is_current
+            WHERE d.supersedes <> '' AND d.is_current
+              AND string_to_array(d.supersedes, chr(10)) && %s::text[]
               AND d.knowledge_base_id = ANY(%s)
               AND s.id IN (SELECT id FROM {live.text})
             ORDER BY d.created_at, d.id
@@ -181,7 +182,7 @@ def replacements(targets: Mapping[int, tuple[int, str]]) -> dict[int, str]:
         for declared_in, by, written in declared
         if declared_in == base
         and by != path
-        and names_path(written, path, seen_from=by)
+        and any(names_path(name, path, seen_from=by) for name in written.split("\n"))
     }
 
 

@@ -39,6 +39,7 @@ class Document(models.Model):
     Offsets into `text` are Unicode code points, half open. `pages` is a list of
     {"number", "start", "end", "width", "height", "extractor"} and empty but for PDF;
     `blocks` a list of [kind, start, end, level]; `ocr_spans` a list of [start, end].
+    `supersedes` names the files that it says it replaces, one a line.
     """
 
     number = models.BigIntegerField(

@@ -257,11 +257,22 @@ def test_lines_are_recoverable_and_a_text_file_has_no_page(
 
 
 @pytest.mark.req("S1-ING-07")
-def test_what_a_document_replaces_is_kept(layer: Layer, settings: Settings) -> None:
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("rules/room-2020.md", "rules/room-2020.md"),
+        ("[room-2019.md, rules/room-2020.md]", "room-2019.md\nrules/room-2020.md"),
+        ("room-2019.md, room-2020.md", "room-2019.md\nroom-2020.md"),
+    ],
+)
+def test_what_a_document_replaces_is_kept(
+    layer: Layer, settings: Settings, written: str, kept: str
+) -> None:
     settings.PORTAL_EMBEDS = False
-    source = waiting_source(layer, REGULATION)
+    head = REGULATION.replace("rules/room-2020.md", written)
+    source = waiting_source(layer, head)
     ingest(source)
-    assert source.documents.get().supersedes == "rules/room-2020.md"
+    assert source.documents.get().supersedes == kept
 
 
 # --- Where nothing embeds -----------------------------------------------------

@@ -78,6 +78,7 @@ def test_archived_follows_the_layers_patterns_now() -> None:
         ("./rules/2019/fees.md", "rules/fees-2026.md"),
         ("2019/fees.md", "rules/fees-2026.md"),
         ("fees.md", "rules/fees-2026.md"),
+        ("other.md\n2019/fees.md", "rules/fees-2026.md"),
         ("2018/fees.md", None),
         ("other-fees.md", None),
     ],
