@@ -8,6 +8,7 @@ from typing import Any, cast
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db import models
+from django.db.models.functions import RowNumber
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -218,25 +219,44 @@ def summary_of(result: SearchResult | None) -> str:
 def knowledge_bases_page(request: HttpRequest) -> HttpResponse:
     """Show the knowledge bases that the reader may know of, and what is in them."""
     reader = reader_of(request)
-    rows = []
-    for knowledge_base in KnowledgeBase.objects.listed_to(reader):
-        sources = (
-            Source.objects.visible_to(reader)
-            .filter(knowledge_base=knowledge_base, passage_count__gt=0)
-            .select_related("layer")
-        )
-        rows.append(
-            {
-                "knowledge_base": knowledge_base,
-                "open": knowledge_base.pk in reader.searchable,
-                "count": sources.count(),
-                "sources": sorted(
-                    sources[:MOST_LISTED],
-                    key=lambda source: (source.layer.name, source.title.casefold()),
-                ),
-            }
-        )
+    inside = newest_sources(reader)
+    rows = [
+        {
+            "knowledge_base": knowledge_base,
+            "open": knowledge_base.pk in reader.searchable,
+            "count": found[0].in_all if found else 0,  # type: ignore[attr-defined]
+            "sources": found,
+        }
+        for knowledge_base in KnowledgeBase.objects.listed_to(reader)
+        for found in [inside.get(knowledge_base.pk, [])]
+    ]
     return render(request, "retrieval/knowledge_bases.html", {"rows": rows})
+
+
+def newest_sources(reader: Reader) -> dict[int, list[Source]]:
+    """Return the newest sources of each knowledge base, by layer and title.
+
+    Each carries as `in_all` how many there are in its knowledge base.
+    """
+    each = models.F("knowledge_base_id")
+    sources = (
+        Source.objects.visible_to(reader)
+        .filter(passage_count__gt=0)
+        .annotate(
+            place=models.Window(
+                RowNumber(), partition_by=[each], order_by=["-created_at", "-pk"]
+            ),
+            in_all=models.Window(models.Count("pk"), partition_by=[each]),
+        )
+        .filter(place__lte=MOST_LISTED)
+        .select_related("layer")
+    )
+    found: dict[int, list[Source]] = {}
+    for source in sorted(
+        sources, key=lambda source: (source.layer.name, source.title.casefold())
+    ):
+        found.setdefault(source.knowledge_base_id, []).append(source)
+    return found
 
 
 @login_required

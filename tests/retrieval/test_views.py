@@ -5,13 +5,16 @@ from datetime import timedelta
 from html import unescape
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from knowledge.actions import switch_source
 from knowledge.models import ApiToken, Source
+from knowledge.permissions import grant
 from knowledge.tokens import create_token, find_token
-from tests.cast import Cast
+from tests.cast import BOTH, Cast
 from tests.factories import ready_source
 from tests.stored_corpus import CANARY, Corpus, bring_in
 
@@ -148,6 +151,26 @@ def test_a_source_switched_off_is_gone_at_the_next_search(
     assert "gate ZQ-5" in words(page(member, "/", q="ZQ-5"))
     switch_source(source, enabled=False, actor=None)
     assert "gate ZQ-5" not in words(page(member, "/", q="ZQ-5"))
+
+
+@pytest.mark.django_db
+def test_the_overview_asks_no_more_for_more_knowledge_bases(
+    shelves: Corpus, cast: Cast
+) -> None:
+    person = cast.granted.user
+    assert person is not None
+    ready_source("The gate is shut at six.", layer=shelves.handbook.layers.get())
+    member = cast.granted.client()
+    with CaptureQueriesContext(connection) as one:
+        assert "1 document" in words(page(member, "/knowledge-bases/"))
+    grant(shelves.branches, BOTH, to=person, actor=None)
+    for text in ("The north branch.", "The south branch."):
+        ready_source(text, layer=shelves.branches.layers.get())
+    with CaptureQueriesContext(connection) as two:
+        html = page(member, "/knowledge-bases/")
+    assert "1 document" in words(html)
+    assert "2 documents" in words(html)
+    assert len(two) == len(one)
 
 
 @pytest.mark.django_db
