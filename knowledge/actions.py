@@ -39,6 +39,7 @@ from knowledge.models.audit import record
 from knowledge.models.ingest import OPEN_STATES, RunState
 from knowledge.models.source import Purpose, SourceKind, SourceState
 from knowledge.permissions import Access, grant
+from knowledge.register import refusal_of, rules_for, texts_of
 from knowledge.sanitizing import clean_document_text, strip_invisible
 
 READ_BYTES = 1024 * 1024
@@ -124,8 +125,12 @@ def store_original(upload: Upload, knowledge_base: KnowledgeBase) -> Original:
     """Check a file and keep it as it is; raises UploadError.
 
     Size and type are judged by the content; the name only tells text formats apart.
+    What the source register keeps out by name or format is not kept (S2-ING-12).
     """
     path = clean_path(upload.name)
+    rules = rules_for(knowledge_base.pk)
+    if reason := rules.against(path=path):
+        raise UploadError(refusal_of(path, reason))
     digest = hashlib.sha256()
     size = 0
     head = b""
@@ -146,6 +151,8 @@ def store_original(upload: Upload, knowledge_base: KnowledgeBase) -> Original:
         kind = sniff(head, path)
     except ExtractionError as error:
         raise UploadError(f"{path}: {error}") from error
+    if reason := rules.against(file_format=kind):
+        raise UploadError(refusal_of(path, reason))
     original = Original(
         knowledge_base=knowledge_base,
         name=PurePosixPath(path).name[:255],
@@ -269,6 +276,9 @@ def replace_source(source: Source, upload: Upload, *, actor: User | None) -> Sou
     Raises UploadError, or DuplicateError when the content is this source's own or
     another one's; then nothing has changed.
     """
+    # The file may have another name than the source, which the register names.
+    if reason := rules_for(source.knowledge_base_id).against(path=source.path):
+        raise UploadError(refusal_of(source.path, reason))
     original = store_original(upload, source.knowledge_base)
     try:
         with transaction.atomic():
@@ -369,10 +379,13 @@ def move_source(source: Source, *, layer: Layer, actor: User | None) -> None:
     The database carries its revisions, passages and vectors along in the same
     statement, so that no reader of the old place sees them afterwards. Where the new
     layer cuts its passages in another way, it is indexed again. Raises DuplicateError
-    where the new place already has the path or the content.
+    where the new place already has the path or the content, and UploadError where the
+    register of the other knowledge base keeps it out.
     """
     source = locked(source)
     left = source.layer
+    if left.knowledge_base_id != layer.knowledge_base_id:
+        refuse_forbidden(source, layer.knowledge_base)
     try:
         with transaction.atomic():
             Source.objects.filter(pk=source.pk).update(
@@ -392,6 +405,22 @@ def move_source(source: Source, *, layer: Layer, actor: User | None) -> None:
         queue_run(source, actor=actor)
     for knowledge_base_id in sorted({left.knowledge_base_id, layer.knowledge_base_id}):
         touch(knowledge_base_id)
+
+
+def refuse_forbidden(source: Source, knowledge_base: KnowledgeBase) -> None:
+    """Raise UploadError where another knowledge base keeps out what a source holds.
+
+    Text that is still being read is checked when it is published.
+    """
+    rules = rules_for(knowledge_base.pk)
+    kind = source.original.kind if source.original is not None else ""
+    reason = rules.against(path=source.path, file_format=kind)
+    if not reason and rules.phrases:
+        # Earlier revisions stay readable, and move along.
+        for document in source.documents.defer("blocks", "pages"):
+            reason = reason or rules.against(texts=texts_of(document))
+    if reason:
+        raise UploadError(refusal_of(source.path, reason))
 
 
 @transaction.atomic

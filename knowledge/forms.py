@@ -1,5 +1,6 @@
 """Forms of the staff's pages."""
 
+import unicodedata
 from typing import Any, cast
 
 from django import forms
@@ -8,10 +9,15 @@ from django.db import models
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from knowledge.models import Layer, Source, User
+from knowledge.models import Layer, NeverRule, RegisterEntry, Source, User
 from knowledge.models.knowledge_base import Language
+from knowledge.models.register import FileFormat, RuleKind
 from knowledge.models.source import Purpose
 from knowledge.permissions import EVERYONE, Access
+from knowledge.register import fold, fold_place
+
+# A shorter phrase would be found in nearly every text.
+LEAST_PHRASE = 3
 
 
 class AccessForm(forms.Form):
@@ -154,6 +160,70 @@ class SourceForm(forms.ModelForm[Source]):
                 "layer",
                 _("“%(title)s” there already has this path or this content.")
                 % {"title": twin},
+            )
+        return data
+
+
+class InOneKnowledgeBaseForm(forms.ModelForm[Any]):
+    """A row that stays in its knowledge base.
+
+    The choice is shown and locked rather than left out, so that what may stand there
+    only once is still checked.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance.pk is not None and "knowledge_base" in self.fields:
+            self.fields["knowledge_base"].disabled = True
+
+
+class RegisterEntryForm(InOneKnowledgeBaseForm):
+    """A candidate with its decision."""
+
+    class Meta:
+        """The fields that the page shows."""
+
+        model = RegisterEntry
+        fields = ("knowledge_base", "title", "location", "decision", "reason")
+
+    def clean_location(self) -> str:
+        """Refuse a place that names nothing."""
+        location = unicodedata.normalize("NFC", self.cleaned_data["location"])
+        if location and not fold_place(location):
+            raise forms.ValidationError(_("Name a file, a folder or an address."))
+        return location
+
+
+class NeverRuleForm(InOneKnowledgeBaseForm):
+    """A rule of what may never enter."""
+
+    class Meta:
+        """The fields that the page shows."""
+
+        model = NeverRule
+        fields = ("knowledge_base", "kind", "pattern", "reason")
+
+    def clean(self) -> dict[str, Any]:
+        """Judge the pattern by what it is compared with."""
+        data: dict[str, Any] = super().clean() or {}
+        kind, pattern = data.get("kind"), data.get("pattern", "")
+        if not kind or not pattern:
+            return data
+        if kind == RuleKind.FORMAT:
+            data["pattern"] = fold(pattern)
+            if data["pattern"] not in FileFormat.values:
+                self.add_error(
+                    "pattern",
+                    _("There is no such format. Known are: %(formats)s.")
+                    % {"formats": ", ".join(FileFormat.values)},
+                )
+        elif kind == RuleKind.NAME and not fold_place(pattern):
+            self.add_error("pattern", _("Name a file or a folder."))
+        elif kind == RuleKind.CONTENT and len(fold(pattern)) < LEAST_PHRASE:
+            self.add_error(
+                "pattern",
+                _("Give a word or phrase of %(least)s characters or more.")
+                % {"least": LEAST_PHRASE},
             )
         return data
 

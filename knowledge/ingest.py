@@ -34,7 +34,13 @@ from knowledge.models import (
     StagedVector,
 )
 from knowledge.models.ingest import RunState, Stage
-from knowledge.publishing import Prepared, RefusedError, publish, read_back
+from knowledge.publishing import (
+    Prepared,
+    RefusedError,
+    publish,
+    read_back,
+    refuse_forbidden,
+)
 from knowledge.runs import (
     LeaseLostError,
     claim,
@@ -169,6 +175,8 @@ def prepare(run: IngestRun, model: Gateway | None, info: ModelInfo | None) -> Pr
             _("The original file is missing from the storage. Upload it again."),
         )
     extracted = extract_in_child(path, source.path, limits())
+    # Before any of it goes to the model.
+    refuse_forbidden(source, extracted)
     report(run, Stage.STRUCTURE)
     sections = build_sections(extracted.text, extracted.blocks)
     report(run, Stage.CHUNK)

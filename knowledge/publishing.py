@@ -27,6 +27,7 @@ from knowledge.models import (
 from knowledge.models.document import DateSource
 from knowledge.models.passage import TextOrigin
 from knowledge.positions import LineMap, page_at
+from knowledge.register import refusal_of, rules_for, texts_of
 from knowledge.runs import LeaseLostError, held
 from knowledge.structure import Section as SectionSpan
 from knowledge.terms import index_terms
@@ -63,12 +64,14 @@ def publish(run: IngestRun, prepared: Prepared, space: EmbeddingSpace | None) ->
     A search sees the old text or the new, never both, never neither. An unchanged text
     keeps its revision, so that its refs stay current; a changed one gets a new
     revision, and the old one stays as text. Raises LeaseLostError where the source was
-    deleted or asked for again meanwhile.
+    deleted or asked for again meanwhile, and RefusedError where the source register
+    keeps it out of where it is by now.
     """
     with transaction.atomic():
         source = Source.objects.select_for_update().filter(pk=run.source_id).first()
         if source is None or not held(run).exists():
             raise LeaseLostError
+        refuse_forbidden(source, prepared.extracted)
         last = Passage.objects.filter(source=source).aggregate(last=Max("pk"))["last"]
         document = revision_for(source, prepared.extracted)
         replaced = document.original
@@ -93,6 +96,15 @@ def publish(run: IngestRun, prepared: Prepared, space: EmbeddingSpace | None) ->
             passage_count=len(prepared.chunks), indexed_at=Now()
         )
         touch(source.knowledge_base_id)
+
+
+def refuse_forbidden(source: Source, extracted: Extracted) -> None:
+    """Raise RefusedError where the source register keeps a text out (S2-ING-12)."""
+    reason = rules_for(source.knowledge_base_id).against(
+        path=source.path, file_format=extracted.kind, texts=texts_of(extracted)
+    )
+    if reason:
+        raise RefusedError("register", refusal_of(source.path, reason))
 
 
 def revision_for(source: Source, extracted: Extracted) -> Document:

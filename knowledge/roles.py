@@ -17,9 +17,19 @@ VIEW = [
     "view_document",
     "view_passage",
     "view_ingestrun",
+    "view_registerentry",
+    "view_neverrule",
 ]
 OPERATE = [*VIEW, "switch_source", "reindex_source"]
-EDIT = [*OPERATE, "add_source", "change_source", "delete_source"]
+EDIT = [
+    *OPERATE,
+    "add_source",
+    "change_source",
+    "delete_source",
+    "add_registerentry",
+    "change_registerentry",
+    "delete_registerentry",
+]
 ADMINISTER = [
     *EDIT,
     "add_knowledgebase",
@@ -29,6 +39,9 @@ ADMINISTER = [
     "add_layer",
     "change_layer",
     "delete_layer",
+    "add_neverrule",
+    "change_neverrule",
+    "delete_neverrule",
     "view_auditentry",
     "view_apitoken",
     "add_apitoken",

@@ -31,7 +31,14 @@ import yaml
 from django.db import transaction
 from django.urls import URLResolver, get_resolver
 
-from knowledge.models import AuditEntry, EmbeddingSpace, KnowledgeBase
+from knowledge.models import (
+    AuditEntry,
+    EmbeddingSpace,
+    KnowledgeBase,
+    NeverRule,
+    RegisterEntry,
+)
+from knowledge.models.register import Decision, RuleKind
 from tests.cast import Actor, Cast
 from tests.stored_corpus import CANARY, Corpus
 
@@ -147,7 +154,29 @@ def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
         "group": cast.members.pk,
         "apitoken": cast.agent_token.token_row.pk,
         "embeddingspace": EmbeddingSpace.objects.get().pk,
+        "registerentry": base.register.get().pk,
+        "neverrule": base.never_rules.get().pk,
     }
+
+
+@pytest.fixture
+def registers(corpus: Corpus) -> None:
+    """A candidate and a rule in each knowledge base; the vault's name the canary."""
+    for base in (corpus.handbook, corpus.branches, corpus.vault):
+        word = CANARY if base == corpus.vault else base.slug
+        RegisterEntry.objects.create(
+            knowledge_base=base,
+            title=f"Prices of {word}",
+            location=f"{word}/prices.csv",
+            decision=Decision.REJECTED,
+            reason=f"{word} keeps them.",
+        )
+        NeverRule.objects.create(
+            knowledge_base=base,
+            kind=RuleKind.NAME,
+            pattern=f"{word}*.pst",
+            reason=f"{word} keeps them.",
+        )
 
 
 def words_of(response: Any) -> str:
@@ -194,7 +223,11 @@ def cast_names() -> set[str]:
 @pytest.mark.parametrize("part", sorted({section(route) for route in DOORS}))
 @pytest.mark.django_db
 def test_each_door_answers_each_person_as_the_table_says(
-    part: str, corpus: Corpus, cast: Cast, caplog: pytest.LogCaptureFixture
+    part: str,
+    corpus: Corpus,
+    registers: None,
+    cast: Cast,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
     wrong, met = [], []
@@ -225,7 +258,9 @@ def test_each_door_answers_each_person_as_the_table_says(
 
 @pytest.mark.req("REL-A3")
 @pytest.mark.django_db
-def test_the_insider_meets_the_canary(corpus: Corpus, cast: Cast) -> None:
+def test_the_insider_meets_the_canary(
+    corpus: Corpus, registers: None, cast: Cast
+) -> None:
     # Else its absence for all others would show nothing.
     found = fill(corpus.vault, cast)
     for path in (f"/read/{found['ref']}/", "/?q=merger", "/knowledge-bases/"):
@@ -236,7 +271,7 @@ def test_the_insider_meets_the_canary(corpus: Corpus, cast: Cast) -> None:
 @pytest.mark.req("REL-A10", "D25")
 @pytest.mark.django_db
 def test_a_hidden_file_is_answered_like_one_that_never_was(
-    corpus: Corpus, cast: Cast
+    corpus: Corpus, registers: None, cast: Cast
 ) -> None:
     hidden = fill(corpus.vault, cast)
     client = cast.granted.client()

@@ -9,6 +9,7 @@ from knowledge.admin.records import (
     IngestRunAdmin,
     PassageAdmin,
 )
+from knowledge.admin.register import NeverRuleAdmin, RegisterEntryAdmin
 from knowledge.admin.sources import SourceAdmin
 
 __all__ = [
@@ -19,8 +20,10 @@ __all__ = [
     "IngestRunAdmin",
     "KnowledgeBaseAdmin",
     "LayerAdmin",
+    "NeverRuleAdmin",
     "PassageAdmin",
     "PersonAdmin",
+    "RegisterEntryAdmin",
     "RoleAdmin",
     "SourceAdmin",
 ]

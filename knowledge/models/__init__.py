@@ -11,6 +11,7 @@ from knowledge.models.knowledge_base import (
 )
 from knowledge.models.passage import Passage
 from knowledge.models.person import User
+from knowledge.models.register import NeverRule, RegisterEntry
 from knowledge.models.source import Original, Source
 from knowledge.models.token import ApiToken
 from knowledge.models.vectors import (
@@ -30,10 +31,12 @@ __all__ = [
     "KnowledgeBaseGroupAccess",
     "KnowledgeBaseUserAccess",
     "Layer",
+    "NeverRule",
     "Original",
     "Passage",
     "PassageTokens",
     "PassageVector",
+    "RegisterEntry",
     "Section",
     "Source",
     "StagedVector",

@@ -6,9 +6,10 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from knowledge.models import AuditEntry, IngestRun
+from knowledge.models import AuditEntry, IngestRun, NeverRule, RegisterEntry
 from knowledge.models.audit import record
 from knowledge.models.ingest import RunState, Stage
+from knowledge.models.register import Decision, RuleKind
 from knowledge.models.source import SourceState
 from tests.browser.conftest import SCREENSHOTS, Visit
 from tests.browser.test_pages import MODES, overflow
@@ -23,6 +24,8 @@ LISTS = (
     "document",
     "passage",
     "ingestrun",
+    "registerentry",
+    "neverrule",
     "auditentry",
     "apitoken",
     "user",
@@ -50,6 +53,17 @@ def addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
     SourceFactory(
         layer=layer, state=SourceState.FAILED, state_reason="The PDF has no text."
     )
+    candidate = RegisterEntry.objects.create(
+        knowledge_base=shelves.handbook,
+        title="The price list of our suppliers",
+        location="purchasing/2026/supplier-price-list-with-conditions.csv",
+        decision=Decision.REJECTED,
+        reason="Purchase prices stay with purchasing.",
+        decided_by=cast.editor.user,
+    )
+    rule = NeverRule.objects.create(
+        kind=RuleKind.NAME, pattern="*.pst", reason="Mail archives never enter."
+    )
     entry = AuditEntry.objects.filter(target_type="source").latest("at")
     assert cast.token_in_scope.token_row is not None
     assert cast.granted.user is not None
@@ -63,10 +77,16 @@ def addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
         "auditentry": entry.pk,
         "apitoken": cast.token_in_scope.token_row.pk,
         "user": cast.granted.user.pk,
+        "registerentry": candidate.pk,
+        "neverrule": rule.pk,
     }
     pages = {name: f"knowledge_{name}_changelist" for name in LISTS}
     pages |= {f"{name}-add": f"knowledge_{name}_add" for name in ("source", "layer")}
     pages |= {f"{name}-add": f"knowledge_{name}_add" for name in ("apitoken", "user")}
+    pages |= {
+        f"{name}-add": f"knowledge_{name}_add"
+        for name in ("registerentry", "neverrule")
+    }
     found = {name: reverse(f"admin:{page}") for name, page in pages.items()}
     for name, key in shown.items():
         found[f"{name}-page"] = reverse(f"admin:knowledge_{name}_change", args=[key])

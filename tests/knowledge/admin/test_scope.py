@@ -15,7 +15,9 @@ from knowledge.models import (
     AuditEntry,
     KnowledgeBase,
     Layer,
+    NeverRule,
     Original,
+    RegisterEntry,
     Source,
     User,
 )
@@ -37,6 +39,8 @@ SCOPED = (
     "passage",
     "ingestrun",
     "auditentry",
+    "registerentry",
+    "neverrule",
 )
 
 
@@ -54,7 +58,24 @@ def shown(shelves: Corpus) -> Source:
     source = ready_source("The rent is due in May.", layer=layer, title="Rent")
     record(None, "uploaded", source)
     source.runs.create(generation=1, due_at=timezone.now(), state=RunState.DONE)
+    register(source, "rent")
     return source
+
+
+def register(source: Source, word: str) -> None:
+    """Put a candidate and a rule with this word in the register beside a source."""
+    RegisterEntry.objects.create(
+        knowledge_base=source.knowledge_base,
+        title=f"Prices of {word}",
+        decision="rejected",
+        reason=f"{word} keeps them.",
+    )
+    NeverRule.objects.create(
+        knowledge_base=source.knowledge_base,
+        kind="name",
+        pattern=f"{word}*",
+        reason=f"{word} keeps them.",
+    )
 
 
 @pytest.fixture
@@ -77,6 +98,7 @@ def hidden(shelves: Corpus) -> Source:
         reason=f"The {CANARY} is broken.",
         finished_at=timezone.now(),
     )
+    register(source, CANARY)
     return source
 
 
@@ -101,6 +123,8 @@ def rows_of(source: Source) -> dict[str, int]:
         "passage": document.passages.get().pk,
         "ingestrun": source.runs.get().pk,
         "auditentry": entry.pk,
+        "registerentry": source.knowledge_base.register.get().pk,
+        "neverrule": source.knowledge_base.never_rules.get().pk,
     }
 
 
@@ -147,6 +171,10 @@ def test_filters_and_choices_offer_rows_in_scope_only(
         "layer_changelist",
         "source_add",
         "layer_add",
+        "registerentry_changelist",
+        "registerentry_add",
+        "neverrule_changelist",
+        "neverrule_add",
         "apitoken_add",
     ):
         page = administrator.get(reverse(f"admin:knowledge_{name}"))
@@ -163,6 +191,8 @@ def test_filters_and_choices_offer_rows_in_scope_only(
     [
         ("source", "knowledge_base"),
         ("source", "layer"),
+        ("registerentry", "knowledge_base"),
+        ("neverrule", "knowledge_base"),
         ("apitoken", "knowledge_bases"),
         ("passage", "source"),
         ("passage", "document"),
@@ -202,6 +232,8 @@ def test_people_are_not_offered_to_roles_that_may_not_see_them(
         ("source", "content_sha256__startswith=a"),
         ("passage", "knowledge_base__user_access__user__username=insider"),
         ("passage", "document__text__contains=merger"),
+        ("registerentry", "reason__contains=q"),
+        ("neverrule", "knowledge_base__slug=quillback-vault"),
         ("layer", "knowledge_base__slug=quillback-vault"),
         ("document", "source__layer__name__startswith=q"),
         ("knowledgebase", "user_access__user__password__startswith=p"),
