@@ -782,9 +782,14 @@ def test_a_deletion_stops_the_run_that_is_going(proxy: ModelProxy) -> None:
 def test_vectors_that_vanish_before_publishing_are_computed_by_the_next_attempt(
     proxy: ModelProxy,
 ) -> None:
-    first = waiting_source(LayerFactory(), long_text(2))
-    ingest(first)
-    second = waiting_source(LayerFactory(), long_text(3))
+    # Each section is a passage, so the longer text has the shorter one's passages.
+    shared, *added = (
+        f"## Part {number}\n\n{text}\n"
+        for number, text in enumerate(long_text(2).split("\n\n"))
+    )
+    first = waiting_source(LayerFactory(), "# Rules\n\n" + shared)
+    assert ingest(first) == RunState.DONE
+    second = waiting_source(LayerFactory(), "\n".join(["# Rules\n", shared, *added]))
     before = proxy.embedded
     proxy.tamper = Meanwhile(lambda: delete_source(first, actor=None))
     assert ingest(second) == RunState.QUEUED
