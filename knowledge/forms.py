@@ -99,7 +99,20 @@ class PatternsField(forms.CharField):
         return bool(list(initial or []) != self.to_python(data))
 
 
-class LayerForm(forms.ModelForm[Layer]):
+class InOneKnowledgeBaseForm(forms.ModelForm[Any]):
+    """A row that stays in its knowledge base.
+
+    The choice is shown and locked rather than left out, so that what may stand there
+    only once is still checked.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance.pk is not None and "knowledge_base" in self.fields:
+            self.fields["knowledge_base"].disabled = True
+
+
+class LayerForm(InOneKnowledgeBaseForm):
     """A layer; languages as boxes, patterns as lines."""
 
     languages = forms.MultipleChoiceField(
@@ -162,19 +175,6 @@ class SourceForm(forms.ModelForm[Source]):
                 % {"title": twin},
             )
         return data
-
-
-class InOneKnowledgeBaseForm(forms.ModelForm[Any]):
-    """A row that stays in its knowledge base.
-
-    The choice is shown and locked rather than left out, so that what may stand there
-    only once is still checked.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if self.instance.pk is not None and "knowledge_base" in self.fields:
-            self.fields["knowledge_base"].disabled = True
 
 
 class RegisterEntryForm(InOneKnowledgeBaseForm):

@@ -272,12 +272,6 @@ class LayerAdmin(ScopedAdmin[Layer]):
             .annotate(sources_in_it=models.Count("sources"))
         )
 
-    def get_readonly_fields(
-        self, request: HttpRequest, obj: Layer | None = None
-    ) -> tuple[str, ...]:
-        """A layer stays in its knowledge base; its sources can be moved."""
-        return ("knowledge_base",) if obj is not None else ()
-
     @admin.display(description=gettext_lazy("sources"), ordering="sources_in_it")
     def source_count(self, obj: Any) -> int:
         """How many sources it has."""

@@ -690,3 +690,23 @@ def test_no_model_with_rows_of_a_knowledge_base_has_an_unscoped_page() -> None:
         assert not page.inlines, "an inline needs a scope of its own"
         assert not getattr(page, "list_editable", ())
         assert not getattr(page, "raw_id_fields", ())
+
+
+def test_a_layer_takes_no_name_that_its_knowledge_base_has_already(
+    shown: Source, administrator: Client
+) -> None:
+    layer = shown.layer
+    other = LayerFactory(knowledge_base=layer.knowledge_base)
+    page = reverse("admin:knowledge_layer_change", args=[other.pk])
+    form = {
+        "name": layer.name,
+        "answer_mode": other.answer_mode,
+        "chunk_preset": other.chunk_preset,
+        "languages": ["en"],
+    }
+    answer = administrator.post(page, form)
+    assert answer.status_code == 200
+    assert "already has a layer of that name" in answer.content.decode()
+    assert administrator.post(page, {**form, "name": "spare"}).status_code == 302
+    other.refresh_from_db()
+    assert (other.name, other.knowledge_base) == ("spare", layer.knowledge_base)
