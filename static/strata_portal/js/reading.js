@@ -17,7 +17,20 @@ if (here && !narrow) {
 // What stands above may have become shorter, so a named place is looked for again.
 const named = location.hash && document.getElementById(location.hash.slice(1));
 const rest = named || (!location.hash && document.getElementById("cited"));
-if (rest) rest.scrollIntoView({ behavior: "instant" });
+if (rest) {
+    const settle = () => rest.scrollIntoView({ behavior: "instant" });
+    settle();
+    // A font that comes late breaks the lines above anew; whoever has begun to read in
+    // the meantime is left where they are.
+    const moved = new AbortController();
+    for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+        addEventListener(kind, () => moved.abort(), { passive: true, signal: moved.signal });
+    }
+    document.fonts.ready.then(() => {
+        if (!moved.signal.aborted) settle();
+        moved.abort();
+    });
+}
 
 document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
