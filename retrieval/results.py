@@ -24,6 +24,55 @@ class Label(StrEnum):
     DEGRADED = "degraded"
 
 
+class Match(StrEnum):
+    """How a hit came into the result.
+
+    `ranked` by the fused branches; `exact`, since the query names its section.
+    """
+
+    RANKED = "ranked"
+    EXACT = "exact"
+
+
+class Basis(StrEnum):
+    """What confidence is judged on (S1-CNF-02)."""
+
+    SIMILARITY = "similarity"
+    RERANK = "rerank"
+
+
+class Level(StrEnum):
+    """How surely the result covers the query (S1-CNF-04)."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """How surely a result covers the query, and what says so.
+
+    `score` is the best calibrated score, 0 to 1, on the scale of the marks of `basis`.
+    `provisional` tells that the model is not calibrated. `warning` is a sentence, or
+    empty.
+    """
+
+    level: Level
+    basis: Basis
+    score: float
+    provisional: bool = False
+    warning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingFallback:
+    """Why a routed search ran again over all layers (S1-RTE-03)."""
+
+    reason: str
+    searched_layers: str = "all"
+
+
 @dataclass(frozen=True, slots=True)
 class BranchRank:
     """Where one branch put a passage.
@@ -68,13 +117,15 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage with its ranks and scores.
+    """A passage with its ranks and scores, or a section that the query names.
 
     `score` is the fused one, `similarity` the raw cosine between the query and the
-    passage, 0.0 where the search had no vector to compare.
+    passage, 0.0 where the search had no vector to compare. `rerank_score` is the
+    reranker's probability, None where it did not run. An exact match has no
+    `passage_id`; `cut` tells that its text is only the section's beginning.
     """
 
-    passage_id: int
+    passage_id: int | None
     ref: str
     text: str
     score: float
@@ -82,6 +133,9 @@ class Hit:
     branches: Mapping[Branch, BranchRank]
     citation: Citation
     metadata: Mapping[str, str] = field(default_factory=dict)
+    match: Match = Match.RANKED
+    cut: bool = False
+    rerank_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +146,11 @@ class SearchResult:
     counts the named layers that are unknown or forbidden, alike (R5). `model` is the
     model whose vectors were compared, None without a vector. `stage_ms` holds
     milliseconds by stage.
+
+    `note` says what named sections were not returned (S1-MIS-10), or is empty.
+    `did_you_mean` is the query as the corpus writes it, or empty. `knowledge_bases` is
+    the resolved list that was searched, `layers` the layers it was routed or narrowed
+    to (None: all), `tuning_version` the settings that held.
     """
 
     query: str
@@ -101,3 +160,10 @@ class SearchResult:
     layers_ignored: int = 0
     model: str | None = None
     stage_ms: Mapping[str, float] = field(default_factory=dict)
+    confidence: Confidence | None = None
+    note: str = ""
+    did_you_mean: str = ""
+    routing_fallback: RoutingFallback | None = None
+    knowledge_bases: frozenset[int] = frozenset()
+    layers: frozenset[int] | None = None
+    tuning_version: int = 0

@@ -62,6 +62,15 @@ def env_int(name: str, default: int, *, least: int, most: int) -> int:
     return int(number)
 
 
+def env_choice(name: str, default: str, choices: set[str]) -> str:
+    """Return one of some words, or refuse to start."""
+    value = env_text(name, default).lower()
+    if value not in choices:
+        known = ", ".join(sorted(choices))
+        raise ImproperlyConfigured(f"{name} must be one of {known}, not {value!r}.")
+    return value
+
+
 def env_list(name: str, default: list[str] | None = None) -> list[str]:
     """Return a comma-separated variable as a list."""
     value = env_text(name)
@@ -376,6 +385,21 @@ HYBRID_KEYWORD_SLOTS = env_int("HYBRID_KEYWORD_SLOTS", 1, least=0, most=10)
 # Hits of the meaning branch below this cosine are dropped before fusion (R2);
 # -1 is off.
 STRATA_SIMILARITY_FLOOR = env_number("STRATA_SIMILARITY_FLOOR", -1, least=-1, most=1)
+# Which branches run: hybrid, semantic or lexical (S2-HYB-05), and how their rankings
+# become one: rrf or weighted_sum (R1).
+STRATA_SEARCH_TYPE = env_choice(
+    "STRATA_SEARCH_TYPE", "hybrid", {"hybrid", "semantic", "lexical"}
+)
+STRATA_FUSION = env_choice("STRATA_FUSION", "rrf", {"rrf", "weighted_sum"})
+# Reranking (R10, D11): the bundled model's late interaction, or any CrossEncoder of
+# sentence-transformers that RERANKING_MODEL names.
+RERANKING_ENABLED = env_bool("RERANKING_ENABLED", default=True)
+RERANKING_MODEL = env_text("RERANKING_MODEL")
+STRATA_RERANK_DEPTH = env_int("STRATA_RERANK_DEPTH", 20, least=1, most=200)
+# What a turn of an agent client may put into its model's context: tokens in all, and
+# characters of each passage (R4).
+STRATA_TURN_BUDGET = env_int("STRATA_TURN_BUDGET", 6000, least=200, most=1_000_000)
+STRATA_TURN_PASSAGE = env_int("STRATA_TURN_PASSAGE", 1600, least=200, most=100_000)
 # Up to so many visible passages the meaning branch compares each one (D21).
 STRATA_EXACT_LIMIT = env_int("STRATA_EXACT_LIMIT", 50_000, least=0, most=10_000_000)
 # A knowledge base with so many passages gets a vector index of its own (D21).

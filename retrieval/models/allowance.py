@@ -1,4 +1,4 @@
-"""What retrieval keeps beside the corpus."""
+"""From when on a caller may ask again."""
 
 from django.db import models
 

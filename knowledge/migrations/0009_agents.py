@@ -1,0 +1,9 @@
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("knowledge", "0008_departments"),
+    ]
+
+    operations = []

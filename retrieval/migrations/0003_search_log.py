@@ -1,0 +1,9 @@
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("retrieval", "0002_tuning"),
+    ]
+
+    operations = []

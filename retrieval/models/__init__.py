@@ -1,0 +1,5 @@
+"""What retrieval keeps beside the corpus."""
+
+from retrieval.models.allowance import RequestAllowance
+
+__all__ = ["RequestAllowance"]
