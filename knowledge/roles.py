@@ -19,8 +19,18 @@ VIEW = [
     "view_ingestrun",
     "view_registerentry",
     "view_neverrule",
+    "view_questionset",
+    "view_question",
+    "view_setrun",
 ]
-OPERATE = [*VIEW, "switch_source", "reindex_source"]
+OPERATE = [
+    *VIEW,
+    "switch_source",
+    "reindex_source",
+    "run_questionset",
+    "use_searchlab",
+    "view_tuningrecord",
+]
 EDIT = [
     *OPERATE,
     "add_source",
@@ -29,6 +39,12 @@ EDIT = [
     "add_registerentry",
     "change_registerentry",
     "delete_registerentry",
+    "add_questionset",
+    "change_questionset",
+    "delete_questionset",
+    "add_question",
+    "change_question",
+    "delete_question",
 ]
 ADMINISTER = [
     *EDIT,
@@ -47,8 +63,11 @@ ADMINISTER = [
     "add_apitoken",
     "change_apitoken",
     "view_embeddingspace",
+    "change_tuningrecord",
 ]
-# Group name -> codenames of the knowledge app.
+# The apps whose permissions the roles hold; no codename is in two of them.
+APPS = ("knowledge", "retrieval")
+# Group name -> codenames.
 ROLES = {
     "Viewer": VIEW,
     "Operator": OPERATE,
@@ -64,11 +83,12 @@ def ensure_roles(**_kwargs: Any) -> None:
     Runs after every migration. A role is given what it lacks and is never trimmed, so
     an operator's own additions survive.
     """
-    app = installed_apps.get_app_config("knowledge")
-    if app.models_module is None:
-        return
-    create_contenttypes(app, verbosity=0)
-    create_permissions(app, verbosity=0)
+    for label in APPS:
+        app = installed_apps.get_app_config(label)
+        if app.models_module is None:
+            return
+        create_contenttypes(app, verbosity=0)
+        create_permissions(app, verbosity=0)
     from django.contrib.auth.models import Group, Permission
 
     from knowledge.permissions import EVERYONE
@@ -76,7 +96,7 @@ def ensure_roles(**_kwargs: Any) -> None:
     Group.objects.get_or_create(name=EVERYONE)
     permissions = {
         permission.codename: permission
-        for permission in Permission.objects.filter(content_type__app_label="knowledge")
+        for permission in Permission.objects.filter(content_type__app_label__in=APPS)
     }
     for name, codenames in ROLES.items():
         group, _created = Group.objects.get_or_create(name=name)

@@ -11,6 +11,8 @@ from django.conf import settings
 from django.core import checks
 from django.db import DatabaseError, connection
 
+from retrieval.tuning import contradictions, from_environment
+
 # Below these, a published hole or a corrupting bug is open.
 FLOORS = {
     "Django": (5, 2, 19),
@@ -84,20 +86,14 @@ def check_queue(**_kwargs: Any) -> list[checks.CheckMessage]:
 
 def check_search(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Refuse search settings that contradict each other."""
-    found: list[checks.CheckMessage] = []
-    weights = (
-        settings.STRATA_WEIGHT_MEANING,
-        settings.STRATA_WEIGHT_KEYWORDS,
-        settings.STRATA_WEIGHT_CODES,
-    )
-    if not any(weights):
-        found.append(
-            checks.Error(
-                "All three branches of the search weigh nothing.",
-                hint="Give one of the STRATA_WEIGHT_ settings a positive number.",
-                id="strata.E006",
-            )
+    found: list[checks.CheckMessage] = [
+        checks.Error(
+            sentence,
+            hint="These are the environment's settings; see docs/settings.md, Search.",
+            id="strata.E006",
         )
+        for sentence in contradictions(from_environment())
+    ]
     if settings.STRATA_INDEX_FROM > settings.STRATA_EXACT_LIMIT > 0:
         found.append(
             checks.Warning(

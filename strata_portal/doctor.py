@@ -23,6 +23,7 @@ from knowledge.embedding import SpaceKey, active_space, gateway, vectors_stored
 from knowledge.inference.gateway import ModelError
 from knowledge.models import Original, Passage, PassageVector, Source
 from knowledge.models.source import SourceState
+from retrieval.tuning import contradictions, current, suits_lexical
 from strata_portal.embedded.place import find_place
 from strata_portal.portal_process import ask_web, web_port
 
@@ -248,6 +249,26 @@ def check_sources() -> Iterator[Finding]:
         )
 
 
+def check_tuning() -> Iterator[Finding]:
+    """Look whether the search's settings fit each other and the size of the corpus."""
+    tuning = current()
+    for sentence in contradictions(tuning):
+        yield problem(
+            f"The search's settings contradict each other: {sentence}",
+            "Correct them in the admin under Search settings; the environment may have "
+            "changed below what was saved there.",
+        )
+    passages = Passage.objects.count()
+    if suits_lexical(tuning, passages):
+        yield Finding(
+            Level.NOTE,
+            f"The corpus is small ({passages} passages); a search by words alone may "
+            "find as much there, and needs no model.",
+            "Try the search type lexical in the admin's search lab, against a question "
+            "set if you keep one.",
+        )
+
+
 def check_files() -> Iterator[Finding]:
     """Compare the original files on disk with those that the database knows."""
     root = Path(settings.MEDIA_ROOT)
@@ -291,5 +312,6 @@ DATABASE_CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     check_space,
     check_vectors,
     check_sources,
+    check_tuning,
     check_files,
 )

@@ -35,6 +35,7 @@ from strata_portal.processes import (
     settings_text,
 )
 from strata_portal.secret_key import ensure_secret_key
+from tests.factories import ready_source
 
 ROOT = Path(__file__).parent.parent
 APPS = ("strata_portal", "approvals", "retrieval", "knowledge")
@@ -351,3 +352,27 @@ def test_the_doctor_says_how_to_start_what_does_not_run(
     assert "nobody answers" in web.sentence
     assert "make run" in model.remedy
     assert "make run" in web.remedy
+
+
+@pytest.mark.req("S2-HYB-05")
+@pytest.mark.django_db
+def test_the_doctor_suggests_a_search_by_words_for_a_small_corpus(
+    settings: Settings,
+) -> None:
+    assert not list(doctor.check_tuning())
+    ready_source("The rent is due in May.")
+    (found,) = doctor.check_tuning()
+    assert found.level is Level.NOTE
+    assert "lexical" in found.remedy
+    settings.STRATA_SEARCH_TYPE = "lexical"
+    assert not list(doctor.check_tuning())
+
+
+@pytest.mark.django_db
+def test_the_doctor_finds_settings_that_contradict_each_other(
+    settings: Settings,
+) -> None:
+    settings.STRATA_CANDIDATES = 5
+    (found,) = doctor.check_tuning()
+    assert found.level is Level.PROBLEM
+    assert "candidates" in found.sentence
