@@ -6,9 +6,10 @@ knowledge bases are resolved once, before any query runs, and a deny beats every
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from django.contrib.auth.backends import BaseBackend
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group
@@ -61,12 +62,21 @@ class Reader:
     nothing. `limit` holds the knowledge bases that a token is scoped to; None is no
     limit beyond the person's own. A reader lives as long as its request, and so does
     what was resolved for it.
+
+    `acting_user_id` is the member of staff who really asks, where they see the portal
+    as this person does. A reader that `recalls` searches what is remembered about the
+    person, and nothing else; `conversation_id` then names the conversation it is in,
+    which the query holds against the person's own, so that an id opens nothing by
+    itself (S3-VIS-06).
     """
 
     user_id: int | None
     limit: frozenset[int] | None = None
     token_id: int | None = None
     is_agent: bool = False
+    acting_user_id: int | None = None
+    conversation_id: UUID | None = None
+    recalls: bool = False
 
     @classmethod
     def for_user(cls, user: "AbstractBaseUser | AnonymousUser") -> "Reader":
@@ -88,16 +98,27 @@ class Reader:
         """Ids of the knowledge bases this reader may know of."""
         return self.scope.listed
 
+    def recalling(self, conversation_id: UUID | None = None) -> "Reader":
+        """Return the reader of what is remembered about this person.
+
+        A conversation adds what was said in it. A token that is scoped to knowledge
+        bases remembers nothing, and neither does who sees the portal as another does.
+        """
+        return replace(self, conversation_id=conversation_id, recalls=True)
+
 
 def access_rows(user_id: int) -> list[tuple[int, str]]:
     """Return (knowledge base id, codename) for every row that concerns a person."""
     from knowledge.models import KnowledgeBaseGroupAccess, KnowledgeBaseUserAccess, User
 
     active = User.objects.filter(pk=user_id, is_active=True)
-    own = KnowledgeBaseUserAccess.objects.filter(user__in=active)
+    # Nobody can be granted what is remembered about a person.
+    is_shared = models.Q(content_object__owner__isnull=True)
+    own = KnowledgeBaseUserAccess.objects.filter(is_shared, user__in=active)
     shared = KnowledgeBaseGroupAccess.objects.filter(
+        is_shared,
         models.Q(group__in=Group.objects.filter(user__in=active))
-        | models.Q(models.Exists(active), group__name=EVERYONE)
+        | models.Q(models.Exists(active), group__name=EVERYONE),
     )
     fields = ("content_object_id", "permission__codename")
     return list(own.values_list(*fields).union(shared.values_list(*fields), all=True))
@@ -111,6 +132,8 @@ def resolve(reader: Reader) -> Scope:
     """
     if reader.user_id is None:
         return NOTHING
+    if reader.recalls:
+        return Scope(frozenset(), memory_of(reader))
     found: dict[str, set[int]] = {access: set() for access in Access}
     for knowledge_base_id, codename in access_rows(reader.user_id):
         if codename in found:
@@ -121,6 +144,16 @@ def resolve(reader: Reader) -> Scope:
         listed &= reader.limit
         searchable &= reader.limit
     return Scope(frozenset(listed), frozenset(searchable))
+
+
+def memory_of(reader: Reader) -> frozenset[int]:
+    """Return the knowledge base of what is remembered about a reader, or nothing."""
+    from knowledge.models import KnowledgeBase
+
+    if reader.limit is not None or reader.acting_user_id is not None:
+        return frozenset()
+    own = KnowledgeBase.objects.filter(owner=reader.user_id, owner__is_active=True)
+    return frozenset(own.values_list("pk", flat=True))
 
 
 @dataclass(frozen=True, slots=True)

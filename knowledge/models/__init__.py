@@ -9,6 +9,7 @@ from knowledge.models.knowledge_base import (
     KnowledgeBaseUserAccess,
     Layer,
 )
+from knowledge.models.memory import Conversation, Statement
 from knowledge.models.passage import Passage
 from knowledge.models.person import User
 from knowledge.models.register import NeverRule, RegisterEntry
@@ -24,6 +25,7 @@ from knowledge.models.vectors import (
 __all__ = [
     "ApiToken",
     "AuditEntry",
+    "Conversation",
     "Document",
     "EmbeddingSpace",
     "IngestRun",
@@ -40,6 +42,7 @@ __all__ = [
     "Section",
     "Source",
     "StagedVector",
+    "Statement",
     "User",
     "WorkerBeat",
 ]

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Self
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -27,17 +28,29 @@ class KnowledgeBaseQuerySet(models.QuerySet["KnowledgeBase"]):
             return self.none()
         return self.filter(pk__in=reader.searchable)
 
+    def shared(self) -> Self:
+        """Those that are not one person's memory."""
+        return self.filter(owner__isnull=True)
+
     def administered_by(self, user: "User") -> Self:
-        """Those a member of staff works on: all for a superuser, else the readable."""
+        """Those a member of staff works on: all for a superuser, else the readable.
+
+        What is remembered about a person is in none of them: that is between the
+        person and the portal, whoever administers it.
+        """
         from knowledge.permissions import Reader
 
         if user.is_active and user.is_superuser:
-            return self
-        return self.visible_to(Reader.for_user(user))
+            return self.shared()
+        return self.shared().visible_to(Reader.for_user(user))
 
 
 class KnowledgeBase(models.Model):
-    """The unit of visibility, of binding and of ownership (D1)."""
+    """The unit of visibility, of binding and of ownership (D1).
+
+    One with an `owner` holds what is remembered about that person: no grant opens it to
+    anybody, and no list of knowledge bases has it (S3-VIS-07).
+    """
 
     name = models.CharField(_("name"), max_length=120, unique=True)
     slug = models.SlugField(
@@ -48,6 +61,13 @@ class KnowledgeBase(models.Model):
     )
     description = models.TextField(_("description"), blank=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    owner = models.OneToOneField(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        related_name="memory",
+        null=True,
+        editable=False,
+    )
     # Rises with every change that a search could see, so that whatever is cached by
     # it ends at once.
     version = models.PositiveBigIntegerField(default=1, editable=False)

@@ -34,18 +34,19 @@ class PassageQuerySet(models.QuerySet["Passage"]):
 
         The few sources that are off or expired are taken out, which costs one look-up
         for each query; joining the source of each row would cost one for each row.
+        What is remembered about a person is taken out in the same way, but for what
+        this reader's conversation may recall (S3-VIS-06).
         """
         if not reader.searchable:
             return self.none()
-        hidden = Source.objects.filter(knowledge_base_id__in=reader.searchable).hidden()
+        hidden = Source.objects.hidden_from(reader)
         return self.filter(knowledge_base_id__in=reader.searchable).exclude(
             source__in=hidden
         )
 
     def hidden_from(self, reader: "Reader") -> Self:
         """Those of the reader's knowledge bases that `visible_to` leaves out."""
-        hidden = Source.objects.filter(knowledge_base_id__in=reader.searchable).hidden()
-        return self.filter(source__in=hidden)
+        return self.filter(source__in=Source.objects.hidden_from(reader))
 
     def delete_of(self, source: Source, *, up_to: int | None = None) -> None:
         """Delete a source's passages in one statement, those up to an id or all.

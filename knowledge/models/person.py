@@ -15,6 +15,7 @@ class User(AbstractUser):
         # The types of the class that is extended know no lazy texts.
         verbose_name = _("person")  # type: ignore[assignment]
         verbose_name_plural = _("people")  # type: ignore[assignment]
+        permissions = [("view_as", "Can see the portal as another person sees it")]
 
     def __str__(self) -> str:
         """Return the full name where one is known, else the user name."""

@@ -94,10 +94,14 @@ class SourceQuerySet(models.QuerySet["Source"]):
     """Sources by reader."""
 
     def visible_to(self, reader: "Reader") -> Self:
-        """Those a search of this reader may reach now: granted, on, not expired."""
+        """Those a search of this reader may reach now: granted, on, not expired.
+
+        Of a person's memory, only what their conversation may recall.
+        """
         if not reader.searchable:
             return self.none()
-        return self.filter(knowledge_base_id__in=reader.searchable).live()
+        live = self.filter(knowledge_base_id__in=reader.searchable).live()
+        return live.filter(recalled_by(reader)) if reader.recalls else live
 
     def live(self) -> Self:
         """Those switched on and not expired, by the database's clock."""
@@ -109,6 +113,22 @@ class SourceQuerySet(models.QuerySet["Source"]):
     def hidden(self) -> Self:
         """Those that `live` leaves out: switched off or expired."""
         return self.filter(models.Q(enabled=False) | models.Q(expires_at__lte=Now()))
+
+    def hidden_from(self, reader: "Reader") -> Self:
+        """Those of the reader's knowledge bases that `visible_to` leaves out."""
+        sources = self.filter(knowledge_base_id__in=reader.searchable)
+        if reader.recalls:
+            is_hidden = models.Q(enabled=False) | models.Q(expires_at__lte=Now())
+            return sources.filter(is_hidden | ~recalled_by(reader))
+        return sources.hidden()
+
+
+def recalled_by(reader: "Reader") -> models.Q:
+    """Return the condition that a source is a statement this reader may recall."""
+    from knowledge.models.memory import Statement
+
+    matching = Statement.objects.recalled_by(reader)
+    return models.Q(pk__in=matching.values("source_id"))
 
 
 class Source(models.Model):
