@@ -71,13 +71,14 @@ class StatementQuerySet(models.QuerySet["Statement"]):
 
         One that names a conversation matches in that one alone, while it goes on.
         """
-        here = Conversation.objects.open_to(reader).filter(
-            public_id=reader.conversation_id
-        )
-        return self.filter(
-            models.Q(conversation__isnull=True) | models.Q(conversation__in=here),
-            owner=reader.user_id,
-        )
+        matches = models.Q(conversation__isnull=True)
+        if reader.conversation_id is not None:
+            matches |= models.Q(
+                conversation__in=Conversation.objects.open_to(reader).filter(
+                    public_id=reader.conversation_id
+                )
+            )
+        return self.filter(matches, owner=reader.user_id)
 
 
 class Statement(models.Model):
