@@ -1,12 +1,24 @@
-"""Weighted reciprocal rank fusion of the branches' rankings (R1). Pure."""
+"""Fusion of the branches' rankings into one (R1): by rank, or by score. Pure."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from retrieval.results import Branch, BranchRank
+
+
+class Fusion(StrEnum):
+    """How the branches' rankings become one (R1).
+
+    `rrf` adds weight / (k + rank). `weighted_sum` adds weight × score: the cosine of
+    each passage, and keyword scores and counts of codes by the best of their ranking.
+    """
+
+    RRF = "rrf"
+    WEIGHTED_SUM = "weighted_sum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +72,8 @@ def fuse(
     *,
     count: int,
     keyword_slots: int = 0,
+    fusion: Fusion = Fusion.RRF,
+    cosines: Mapping[int, float] | None = None,
 ) -> list[Fused]:
     """Return the best `count` passages of all rankings, best first.
 
@@ -69,19 +83,34 @@ def fuse(
     go by the ranks in meaning, keywords and codes, then by id, so that the order is
     always the same.
 
+    As a weighted sum, `cosines` gives the similarity of passages that the meaning
+    branch did not find; one without any counts 0 (S1-EMB-01).
+
     The best `keyword_slots` passages of the keyword branch that hold every word keep a
     place in the result, its last ones if they earned no better (S1-HYB-03).
     """
     found: dict[int, dict[Branch, BranchRank]] = {}
     scores: dict[int, float] = {}
     for branch in Branch:
-        for row, rank in ranked(rankings.get(branch, ())):
+        rows = ranked(rankings.get(branch, ()))
+        best = max((row.score for row, _rank in rows), default=0.0)
+        for row, rank in rows:
             pk = row.passage_id
             found.setdefault(pk, {})[branch] = BranchRank(
                 rank, row.score, relaxed=row.relaxed
             )
-            earned = weights.of(branch, row) / (weights.k + rank)
+            earned = weights.of(branch, row)
+            if fusion is Fusion.RRF:
+                earned /= weights.k + rank
+            elif branch is Branch.MEANING:
+                earned *= row.score
+            else:
+                earned *= row.score / best if best > 0 else 0.0
             scores[pk] = scores.get(pk, 0.0) + earned
+    if fusion is Fusion.WEIGHTED_SUM:
+        for pk, cosine in (cosines or {}).items():
+            if pk in found and Branch.MEANING not in found[pk]:
+                scores[pk] += weights.meaning * cosine
     fused = sorted(
         (Fused(pk, scores[pk], branches) for pk, branches in found.items()), key=order
     )

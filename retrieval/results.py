@@ -66,6 +66,18 @@ class Confidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Occasion:
+    """Through which door a search comes, and whether it leaves a trace.
+
+    `door` is api, portal, turn, mcp, lab, replay or set. Question sets, the lab and
+    replays leave none: no log, no ledger row (R19).
+    """
+
+    door: str
+    leaves_trace: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class RoutingFallback:
     """Why a routed search ran again over all layers (S1-RTE-03)."""
 

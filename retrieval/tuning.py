@@ -8,7 +8,7 @@ from typing import Final
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from retrieval.fusion import Weights
+from retrieval.fusion import Fusion, Weights
 from retrieval.models import TuningRecord
 
 
@@ -18,13 +18,6 @@ class SearchType(StrEnum):
     SEMANTIC = "semantic"
     LEXICAL = "lexical"
     HYBRID = "hybrid"
-
-
-class Fusion(StrEnum):
-    """How the branches' rankings become one (R1)."""
-
-    RRF = "rrf"
-    WEIGHTED_SUM = "weighted_sum"
 
 
 @dataclass(frozen=True, slots=True)
