@@ -128,6 +128,16 @@ class LayerForm(InOneKnowledgeBaseForm):
         ),
     )
 
+    routing_patterns = PatternsField(
+        label=gettext_lazy("Routing patterns"),
+        required=False,
+        help_text=gettext_lazy(
+            "One a line: a word or several, with * for any letters, as in invoice*. "
+            "A search that holds one and names no layer goes to this layer first, and "
+            "to all layers when it finds too little there."
+        ),
+    )
+
     class Meta:
         """The fields that the page shows."""
 
@@ -140,6 +150,7 @@ class LayerForm(InOneKnowledgeBaseForm):
             "chunk_preset",
             "languages",
             "archived_patterns",
+            "routing_patterns",
         )
 
 

@@ -136,7 +136,7 @@ def keywords(reach: Reach, text: str, count: int, journal: Journal) -> list[Cand
     """Return the keyword branch's ranking; says when it could not rank all matches."""
     ranking = by_keywords(reach, content_words(text, ()), count=count)
     if ranking.is_partial:
-        journal.notices.append(
+        journal.note(
             _("Very many passages hold all words; add a word to find the right ones.")
         )
     return ranking.candidates

@@ -26,6 +26,10 @@ class Journal:
         """Add a label and the sentence that explains it, once."""
         if label not in self.labels:
             self.labels.append(label)
+        self.note(notice)
+
+    def note(self, notice: str) -> None:
+        """Add a sentence, once."""
         if notice not in self.notices:
             self.notices.append(notice)
 

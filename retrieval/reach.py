@@ -1,7 +1,7 @@
 """What one search may find, as a condition that each of its queries holds."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -49,6 +49,12 @@ class Reach:
         is_empty = not bases or layer_ids == frozenset()
         filters = tuple(sorted((metadata or {}).items()))
         return cls(bases, layer_ids, filters, {} if is_empty else sizes_of(bases))
+
+    def within(self, layer_ids: frozenset[int]) -> "Reach":
+        """Return the part of it in some layers."""
+        if self.layer_ids is not None:
+            layer_ids &= self.layer_ids
+        return replace(self, layer_ids=layer_ids)
 
     @property
     def is_empty(self) -> bool:

@@ -2,24 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from knowledge.models import Layer
+from knowledge.models import EmbeddingSpace, Layer
 from knowledge.permissions import Reader
 from knowledge.sanitizing import InvalidTextError, clean_query
+from retrieval.cache import Kept, keep, key_of, recall
 from retrieval.embedding import (
+    QueryVector,
     VectorError,
+    VectorSource,
     checked_vector,
     no_vector,
     query_embedding,
     space_in_use,
 )
-from retrieval.engine import find
+from retrieval.engine import Found, find
 from retrieval.journal import Journal
 from retrieval.reach import Reach
-from retrieval.results import SearchResult
+from retrieval.results import RoutingFallback, SearchResult
+from retrieval.routing import route
 from retrieval.tuning import SearchType, Tuning, current
 
 MOST_RESULTS = 50
@@ -54,54 +59,158 @@ def search(
 
     `layers` narrows to layers of the reader's own knowledge bases, named `layer` (in
     each of them) or `knowledge-base/layer`; names that are unknown and names that are
-    forbidden are ignored alike, and if none is left nothing is found. `top_k` is 1 to
-    50, by default what the settings say. `metadata_filter` holds values that a
-    passage's metadata must equal, as strings. `query_vector` takes the place of the
-    query's own embedding; `query_model` must then name the model of the active space.
-    `tuning` takes the place of the deployment's settings.
+    forbidden are ignored alike, and if none is left nothing is found. Without it the
+    layers' routing patterns may lead to some of them first. `top_k` is 1 to 50, by
+    default what the settings say. `metadata_filter` holds values that a passage's
+    metadata must equal, as strings. `query_vector` takes the place of the query's own
+    embedding; `query_model` must then name the model of the active space. `tuning`
+    takes the place of the deployment's settings.
 
     Raises SearchInputError for arguments that the sender has to correct. A model server
     that is down, slow or another one than the corpus's costs the meaning branch and is
     said in the result; it raises nothing.
     """
     journal = Journal()
-    held = current() if tuning is None else tuning
-    count = held.search_count if top_k is None else top_k
     with journal.stage("total"):
-        text = checked_query(query)
-        if not 1 <= count <= MOST_RESULTS:
-            raise SearchInputError(
-                "top_k",
-                _("Ask for 1 to %(most)s results.") % {"most": MOST_RESULTS},
-            )
-        metadata = checked_filter(metadata_filter)
-        space = space_in_use()
-        try:
-            given = checked_vector(query_vector, query_model, space)
-        except VectorError as error:
-            raise SearchInputError(error.field, error.message) from error
-        layer_ids, ignored = resolve_layers(reader, layers)
-        reach = Reach.of(reader, layer_ids, metadata)
-        embeds = not reach.is_empty and held.search_type is not SearchType.LEXICAL
-        with (
-            query_embedding(text, space, given, journal)
-            if embeds
-            else nullcontext(no_vector)
-        ) as vector:
-            found = find(
-                reach, text, tuning=held, count=count, journal=journal, vector=vector
-            )
+        asked = understood(
+            reader,
+            query,
+            layers=layers,
+            top_k=top_k,
+            metadata_filter=metadata_filter,
+            query_vector=query_vector,
+            query_model=query_model,
+            tuning=current() if tuning is None else tuning,
+        )
+        key = asked.key
+        kept = recall(key)
+        if kept is None:
+            kept = answer(reader, asked, journal)
+            keep(key, asked.reach, kept)
+    return replace(
+        kept.result, layers_ignored=asked.layers_ignored, stage_ms=journal.stage_ms
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A search as it is understood: checked, resolved, nothing looked up yet.
+
+    `routes` tells that no layer was named, so that patterns may choose some.
+    """
+
+    text: str
+    reach: Reach
+    count: int
+    tuning: Tuning
+    space: EmbeddingSpace | None
+    given: QueryVector | None
+    routes: bool
+    layers_ignored: int
+
+    @property
+    def key(self) -> str:
+        """The key under which its result is kept."""
+        return key_of(
+            self.reach,
+            self.text,
+            count=self.count,
+            tuning=self.tuning,
+            given=self.given,
+            space_id=None if self.space is None else self.space.pk,
+            routes=self.routes,
+        )
+
+
+def understood(
+    reader: Reader,
+    query: str,
+    *,
+    layers: Sequence[str] | None,
+    top_k: int | None,
+    metadata_filter: Mapping[str, str] | None,
+    query_vector: Sequence[float] | None,
+    query_model: str | None,
+    tuning: Tuning,
+) -> Asked:
+    """Return what was asked for; raises SearchInputError."""
+    text = checked_query(query)
+    count = tuning.search_count if top_k is None else top_k
+    if not 1 <= count <= MOST_RESULTS:
+        raise SearchInputError(
+            "top_k", _("Ask for 1 to %(most)s results.") % {"most": MOST_RESULTS}
+        )
+    metadata = checked_filter(metadata_filter)
+    space = space_in_use()
+    try:
+        given = checked_vector(query_vector, query_model, space)
+    except VectorError as error:
+        raise SearchInputError(error.field, error.message) from error
+    layer_ids, ignored = resolve_layers(reader, layers)
+    return Asked(
+        text=text,
+        reach=Reach.of(reader, layer_ids, metadata),
+        count=count,
+        tuning=tuning,
+        space=space,
+        given=given,
+        routes=not layers,
+        layers_ignored=ignored,
+    )
+
+
+def answer(reader: Reader, asked: Asked, journal: Journal) -> Kept:
+    """Search the layers that the query is routed to, and all if that is too little."""
+    if asked.reach.is_empty:
+        return Kept(result_of(asked, asked.reach, Found(), journal), Found())
+    embeds = asked.tuning.search_type is not SearchType.LEXICAL
+    embedding = (
+        query_embedding(asked.text, asked.space, asked.given, journal)
+        if embeds
+        else nullcontext(no_vector)
+    )
+    reach = asked.reach
+    routed = route(reader, asked.text) if asked.routes else None
+    if routed is not None:
+        reach = reach.within(routed)
+    fallback: RoutingFallback | None = None
+    with embedding as vector:
+        found = attempt(asked, reach, journal, vector)
+        if routed is not None and len(found.hits) < asked.count:
+            fallback = RoutingFallback(reason="insufficient_results")
+            reach = asked.reach
+            found = attempt(asked, reach, journal, vector)
+    result = result_of(asked, reach, found, journal)
+    return Kept(replace(result, routing_fallback=fallback), found)
+
+
+def attempt(
+    asked: Asked, reach: Reach, journal: Journal, vector: VectorSource
+) -> Found:
+    """Search one reach."""
+    return find(
+        reach,
+        asked.text,
+        tuning=asked.tuning,
+        count=asked.count,
+        journal=journal,
+        vector=vector,
+    )
+
+
+def result_of(
+    asked: Asked, reach: Reach, found: Found, journal: Journal
+) -> SearchResult:
+    """Return what is told of a search."""
     return SearchResult(
-        query=text,
+        query=asked.text,
         hits=found.hits,
         labels=tuple(journal.labels),
         notices=tuple(journal.notices),
-        layers_ignored=ignored,
         model=found.vector.space.model_id if found.vector is not None else None,
-        stage_ms=journal.stage_ms,
         knowledge_bases=reach.knowledge_base_ids,
         layers=reach.layer_ids,
-        tuning_version=held.version,
+        tuning_version=asked.tuning.version,
     )
 
 

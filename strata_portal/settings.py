@@ -371,6 +371,18 @@ STRATA_QUERY_EMBED_TIMEOUT = env_number(
 # False: the server never turns text into vectors; callers send query_vector.
 PORTAL_EMBEDS = env_bool("PORTAL_EMBEDS", default=True)
 
+# --- Caches -------------------------------------------------------------------
+
+# Results of recent searches, in each web process's own memory (S1-IDX-02).
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "searches": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "LOCATION": "searches",
+        "OPTIONS": {"MAX_ENTRIES": 500},
+    },
+}
+
 # --- Search (R1, R3, D21) ----------------------------------------------------
 
 STRATA_CANDIDATES = env_int("STRATA_CANDIDATES", 50, least=5, most=500)

@@ -14,6 +14,7 @@ break that.
 """
 
 import pytest
+from django.core.cache import caches
 from django.test import override_settings
 from pytest_django.fixtures import Settings
 from pytest_django.plugin import DjangoDbBlocker
@@ -27,6 +28,12 @@ from tests.stored_corpus import (
     find_corpus,
     store_corpus,
 )
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> None:
+    """No test is answered from another one's searches: ids and versions come again."""
+    caches["searches"].clear()
 
 
 @pytest.fixture

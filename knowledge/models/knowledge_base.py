@@ -192,6 +192,13 @@ class Layer(models.Model):
         blank=True,
         help_text=_("Paths that match, such as archive/*, are labelled as archived."),
     )
+    routing_patterns = ArrayField(
+        models.CharField(max_length=200),
+        verbose_name=_("routing patterns"),
+        default=list,
+        blank=True,
+        help_text=_("Searches that hold one of these words go to this layer first."),
+    )
 
     objects = LayerQuerySet.as_manager()
 

@@ -1,0 +1,85 @@
+"""Results of recent searches (S1-IDX-02).
+
+A result is kept under everything that made it: the query, the resolved list of
+knowledge bases with the version of each, the layers, filters, counts and settings. So a
+changed grant, switch, setting or document leads to another key at the next request,
+and nobody has to remember what to throw away. Passage text that a reader may no longer
+see is never asked for again and goes within minutes.
+"""
+
+import hashlib
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from django.core.cache import caches
+from django.db import connection
+from django.utils import timezone
+from django.utils.translation import get_language
+
+from retrieval.embedding import QueryVector
+from retrieval.engine import Found
+from retrieval.reach import Reach
+from retrieval.results import Label, SearchResult
+from retrieval.tuning import Tuning
+
+LIFE = timedelta(minutes=10)
+# A result that came about for want of something is not kept beyond the want.
+PASSING = frozenset({Label.DEGRADED, Label.KEYWORD_ONLY})
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A result and the way to it, less the vector."""
+
+    result: SearchResult
+    found: Found
+
+
+def key_of(
+    reach: Reach,
+    text: str,
+    *,
+    count: int,
+    tuning: Tuning,
+    given: QueryVector | None,
+    space_id: int | None,
+    routes: bool,
+) -> str:
+    """Return the key of a search, a SHA-256 in hex; sentences are in one language."""
+    versions = sorted((pk, size.version) for pk, size in reach.sizes.items())
+    parts = (
+        text,
+        versions,
+        # Whatever else narrows it.
+        replace(reach, sizes={}),
+        count,
+        tuning,
+        None if given is None else given.vector,
+        space_id,
+        routes,
+        get_language(),
+    )
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def recall(key: str) -> Kept | None:
+    """Return what is kept under a key.
+
+    Within a transaction nothing is kept or recalled: its changes are not yet anybody
+    else's, and may never be.
+    """
+    if connection.in_atomic_block:
+        return None
+    kept: Kept | None = caches["searches"].get(key)
+    return kept
+
+
+def keep(key: str, reach: Reach, kept: Kept) -> None:
+    """Keep a result until ten minutes have gone or a source in reach expires."""
+    if connection.in_atomic_block or PASSING.intersection(kept.result.labels):
+        return
+    now = timezone.now()
+    ends = [size.valid_until for size in reach.sizes.values() if size.valid_until]
+    until = min([now + LIFE, *ends])
+    plain = replace(kept, found=replace(kept.found, vector=None))
+    caches["searches"].set(key, plain, timeout=(until - now).total_seconds())
