@@ -13,12 +13,12 @@ from knowledge.models.knowledge_base import AnswerMode
 from knowledge.models.passage import TextOrigin
 from knowledge.models.token import TokenKind
 from knowledge.sanitizing import InvalidTextError, clean_query
-from retrieval.results import Label
+from retrieval.results import Basis, Label, Level, Match
 
 MOST_LAYERS = 100
 MOST_FILTERS = 20
 MOST_DIMENSIONS = 8192
-DEFAULT_TOP_K, MOST_TOP_K = 5, 50
+MOST_TOP_K = 50
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -94,10 +94,10 @@ class SearchRequestSerializer(StrictSerializer):
         ),
     )
     top_k = serializers.IntegerField(
-        default=DEFAULT_TOP_K,
+        required=False,
         min_value=1,
         max_value=MOST_TOP_K,
-        help_text="How many results at most.",
+        help_text="How many results at most; by default what is set here, mostly 5.",
     )
     metadata_filter = serializers.DictField(
         child=serializers.CharField(max_length=500),
@@ -189,7 +189,9 @@ class MatchField(serializers.CharField):
     """How a hit was found, in one word."""
 
     def to_representation(self, value: Any) -> str:
-        """Return the only branch that found it, else hybrid."""
+        """Return exact, or the only branch that found it, else hybrid."""
+        if value.match is Match.EXACT:
+            return str(Match.EXACT)
         return "hybrid" if len(value.branches) > 1 else str(next(iter(value.branches)))
 
 
@@ -212,11 +214,36 @@ class HitSerializer(serializers.Serializer[Any]):
     )
     match = MatchField(
         source="*",
-        help_text="How it was found: meaning, keywords or codes; hybrid for several.",
+        help_text=(
+            "How it was found: meaning, keywords or codes; hybrid for several; exact "
+            "for a section that the query names, which comes first."
+        ),
+    )
+    cut = serializers.BooleanField(
+        help_text="True: the named section is longer than the text given here."
     )
     branches = BranchesSerializer()
     metadata = serializers.DictField(child=serializers.CharField())
     citation = CitationSerializer()
+
+
+class ConfidenceSerializer(serializers.Serializer[Any]):
+    """How surely the results cover the query."""
+
+    level = serializers.ChoiceField(choices=[str(each) for each in Level])
+    basis = serializers.ChoiceField(choices=[str(each) for each in Basis])
+    score = serializers.FloatField(help_text="The best, on the scale of the marks.")
+    provisional = serializers.BooleanField(
+        help_text="True: the model's marks have not been measured."
+    )
+    warning = serializers.CharField(help_text="What to try; empty unless low.")
+
+
+class RoutingFallbackSerializer(serializers.Serializer[Any]):
+    """Why the search ran again over all layers that you may search."""
+
+    reason = serializers.CharField(help_text="insufficient_results or low_confidence")
+    searched_layers = serializers.CharField(help_text="all")
 
 
 class SearchResponseSerializer(serializers.Serializer[Any]):
@@ -233,6 +260,18 @@ class SearchResponseSerializer(serializers.Serializer[Any]):
     )
     layers_ignored = serializers.IntegerField(
         help_text="How many of the named layers are unknown or not for you."
+    )
+    confidence = ConfidenceSerializer(
+        allow_null=True, help_text="Null where nothing could be judged."
+    )
+    note = serializers.CharField(
+        help_text="Named sections that are not among the results; else empty."
+    )
+    did_you_mean = serializers.CharField(
+        help_text="The query as the documents write it, where that differs; else empty."
+    )
+    routing_fallback = RoutingFallbackSerializer(
+        allow_null=True, help_text="Null unless routed layers gave too little."
     )
     model = serializers.CharField(
         allow_null=True, help_text="Whose vectors were compared; null without vectors."

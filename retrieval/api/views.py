@@ -102,7 +102,7 @@ class SearchView(ApiView):
                 self.reader,
                 asked["query"],
                 layers=asked.get("layers"),
-                top_k=asked["top_k"],
+                top_k=asked.get("top_k"),
                 metadata_filter=asked.get("metadata_filter"),
                 query_vector=asked.get("query_vector"),
                 query_model=asked.get("model"),
@@ -118,6 +118,10 @@ class SearchView(ApiView):
                 "notices": found.notices,
                 "layers_ignored": found.layers_ignored,
                 "model": found.model,
+                "confidence": found.confidence,
+                "note": found.note,
+                "did_you_mean": found.did_you_mean,
+                "routing_fallback": found.routing_fallback,
             }
         )
         return Response(content.data)

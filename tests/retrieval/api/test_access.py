@@ -212,4 +212,8 @@ def test_whoever_may_search_nothing_gets_an_empty_result_of_the_usual_shape(
         "notices": [],
         "layers_ignored": 0,
         "model": None,
+        "confidence": None,
+        "note": "",
+        "did_you_mean": "",
+        "routing_fallback": None,
     }

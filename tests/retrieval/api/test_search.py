@@ -44,6 +44,10 @@ class TestResults:
             "notices",
             "layers_ignored",
             "model",
+            "confidence",
+            "note",
+            "did_you_mean",
+            "routing_fallback",
         }
         assert found["status"] == "ok"
         assert found["labels"] == []
