@@ -9,6 +9,11 @@ the topics asked for lie outside of what the reader may see.
 "Bare" is the vector queries alone that a reader needs at that recall: the nearest ten,
 through the indexes that the product keeps and row by row elsewhere, with no condition
 but the knowledge bases. Bare and hybrid searches take turns.
+
+The probe asks the same queries before and after passages on their very topics, with
+their very words, come into knowledge bases that the reader may not search and into
+sources of the reader's own that are switched off: ids, scores and order must stay, and
+so must the time (REL-E5b). `rerank_p95_ms` is what reranking the best twenty adds.
 """
 
 from __future__ import annotations
@@ -33,6 +38,9 @@ SHARES = {"100": 1.0, "10": 0.1, "1": 0.01, "0.1": 0.001}
 TOP = 10
 SEED = 20_261_130
 WARM_UP = 5
+# The probe: so many queries, each so often, and so many hidden passages on their topics.
+PROBED, REPEATS, HIDDEN = 12, 7, 300
+RERANKED, TOKENS, QUERY_TOKENS = 60, 200, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +86,11 @@ def main() -> None:
 def measure_world(passages: int) -> None:
     """Measure one world and print its figures as JSON."""
     with installation(durable=True):
-        measured = measure(passages)
-    print(json.dumps(summarise(measured)))
+        print(json.dumps(measure(passages)))
 
 
-def measure(passages: int) -> dict[str, Measured]:
-    """Return what each reader of one world gets."""
+def measure(passages: int) -> dict[str, Any]:
+    """Return the figures of one world."""
     from benchmarks.world import load
     from knowledge.indexes import tune
 
@@ -92,7 +99,15 @@ def measure(passages: int) -> dict[str, Measured]:
     tune(progress=say)
     say(f"{passages:,} passages stand after {perf_counter() - started:.0f} s")
     count = 60 if passages > 100_000 or is_small() else 150
-    return {name: measure_reader(world, share, count) for name, share in SHARES.items()}
+    readers = {name: make_reader(world, share) for name, share in SHARES.items()}
+    measured = {
+        name: measure_reader(world, reader, count) for name, reader in readers.items()
+    }
+    return {
+        **summarise(measured),
+        "rerank_p95_ms": measure_reranking(world, readers["100"]),
+        "probe": probe(world, readers["10"]),
+    }
 
 
 def say(text: str) -> None:
@@ -100,7 +115,7 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def measure_reader(world: World, share: float, count: int) -> Measured:
+def measure_reader(world: World, reader: Reader, count: int) -> Measured:
     """Return what one reader gets for `count` queries."""
     from django.conf import settings
 
@@ -108,7 +123,6 @@ def measure_reader(world: World, share: float, count: int) -> Measured:
     from retrieval.reach import Reach
     from retrieval.search import search
 
-    reader = make_reader(world, share)
     visible = sum(
         size
         for pk, size in zip(world.knowledge_bases, world.sizes, strict=True)
@@ -267,6 +281,176 @@ def exact(world: World, reader: Reader, query: Query) -> set[int]:
         return {row[0] for row in cursor.fetchall()}
 
 
+# --- What reranking adds ---------------------------------------------------------
+
+
+def measure_reranking(world: World, reader: Reader) -> float:
+    """Return the 95th percentile of the time (ms) to rerank the best twenty."""
+    import numpy as np
+
+    from knowledge.inference.tokens import pack_passage, pack_query
+    from knowledge.models import PassageTokens
+    from retrieval.embedding import QueryVector
+    from retrieval.engine import find
+    from retrieval.journal import Journal
+    from retrieval.reach import Reach
+    from retrieval.tuning import Tuning
+
+    random = np.random.default_rng(SEED)
+    dimension = world.space.dimension
+    mean = np.zeros(dimension, dtype=np.float32)
+
+    def tokens(count: int) -> Any:
+        return random.normal(size=(count, dimension)).astype(np.float32)
+
+    times = []
+    for query in make_queries(world, reader, RERANKED):
+        asked = pack_query(tokens(QUERY_TOKENS), mean)
+        vector = QueryVector(world.space, query.vector, asked)
+        for reranks in (False, True):
+            journal = Journal()
+            found = find(
+                Reach.of(reader),
+                query.text,
+                tuning=Tuning(),
+                count=TOP,
+                journal=journal,
+                vector=lambda vector=vector: vector,
+                reranks=reranks,
+            )
+            if reranks:
+                times.append(journal.stage_ms["rerank"])
+                continue
+            ends = [5 * (number + 1) for number in range(TOKENS)]
+            PassageTokens.objects.bulk_create(
+                [
+                    PassageTokens(
+                        space=world.space,
+                        passage_id=row.passage_id,
+                        packed=pack_passage(tokens(TOKENS), ends, mean),
+                    )
+                    for row in found.fused[: Tuning().rerank_depth]
+                ],
+                ignore_conflicts=True,
+            )
+    return round(percentile(times, 95), 2)
+
+
+# --- Whether hidden rows can be noticed -------------------------------------------
+
+
+def probe(world: World, reader: Reader) -> dict[str, Any]:
+    """Return what hidden passages on a reader's topics change: nothing, it must be."""
+    queries = make_queries(world, reader, PROBED * 2)[1::2]
+    hide_on(world, reader, [])
+    before, first = ask_all(reader, world, queries)
+    hide_on(world, reader, queries)
+    after, second = ask_all(reader, world, queries)
+    return {
+        "same": before == after,
+        "hidden_rows": HIDDEN * 2,
+        "time_ratio": round(second / first, 3),
+    }
+
+
+def hide_on(world: World, reader: Reader, queries: Sequence[Query]) -> None:
+    """Put passages like the queries where the reader may not see them; tell the planner.
+
+    Half into a knowledge base out of reach, half into a source of the reader's own
+    that is switched off.
+    """
+    import numpy as np
+    from django.db import connection
+
+    from knowledge.models import Document, KnowledgeBase, Passage, PassageVector, Source
+
+    random = np.random.default_rng(SEED)
+    mine = sorted(reader.searchable)
+    others = [pk for pk in world.knowledge_bases if pk not in reader.searchable]
+    places = [(others[0], True), (mine[0], False)] if queries else []
+    for base_id, enabled in places:
+        base = KnowledgeBase.objects.get(pk=base_id)
+        source = Source.objects.create(
+            knowledge_base=base,
+            layer=base.layers.get(),
+            kind="document",
+            purpose="documentation",
+            title="Hidden",
+            path=f"hidden-{base_id}.md",
+            content_sha256="0" * 64,
+            state="ready",
+            enabled=enabled,
+            passage_count=HIDDEN,
+        )
+        document = Document.objects.create(
+            source=source,
+            knowledge_base=base,
+            title="Hidden",
+            kind="markdown",
+            text="",
+            text_sha256="0" * 64,
+            is_current=True,
+        )
+        asked = [queries[number % len(queries)] for number in range(HIDDEN)]
+        passages = Passage.objects.bulk_create(
+            Passage(
+                knowledge_base=base,
+                layer_id=source.layer_id,
+                source=source,
+                document=document,
+                ordinal=number,
+                start=0,
+                end=len(query.text),
+                text=query.text,
+                line_start=1,
+                line_end=1,
+                embedded_sha256=f"{number:064x}",
+                terms=query.text,
+            )
+            for number, query in enumerate(asked)
+        )
+        PassageVector.objects.bulk_create(
+            PassageVector(
+                space=world.space,
+                passage=passage,
+                knowledge_base_id=base_id,
+                dimension=world.space.dimension,
+                embedded_sha256=passage.embedded_sha256,
+                embedding=np.array(query.vector)
+                + random.normal(size=len(query.vector)) * 0.002,
+            )
+            for passage, query in zip(passages, asked, strict=True)
+        )
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+
+
+def ask_all(
+    reader: Reader, world: World, queries: Sequence[Query]
+) -> tuple[list[list[tuple[Any, ...]]], float]:
+    """Return what each query finds, and the time (ms) that all take, undisturbed."""
+    from retrieval.cache import forget_all
+    from retrieval.search import search
+
+    found, total = [], 0.0
+    for query in queries:
+        times = []
+        for _ in range(REPEATS):
+            forget_all()
+            started = perf_counter()
+            result = search(
+                reader,
+                query.text,
+                top_k=TOP,
+                query_vector=query.vector,
+                query_model=world.space.model_id,
+            )
+            times.append(1000 * (perf_counter() - started))
+        found.append([(hit.passage_id, hit.score, hit.branches) for hit in result.hits])
+        total += min(times)
+    return found, total
+
+
 # --- Figures -------------------------------------------------------------------
 
 
@@ -302,9 +486,17 @@ def print_table(passages: int, figures: dict[str, Any]) -> None:
         f"{passages:,} passages" + " " * 4 + "".join(f"{n + ' %':>10}" for n in SHARES)
     )
     for name, values in figures.items():
-        if isinstance(values, dict):
+        if isinstance(values, dict) and name != "probe":
             print(f"{name:18}" + "".join(f"{value:10}" for value in values.values()))
-    print(f"rows always full: {'yes' if figures['rows_full'] else 'no'}\n", flush=True)
+    print(f"rows always full: {'yes' if figures['rows_full'] else 'no'}")
+    print(f"reranking the best twenty: {figures['rerank_p95_ms']} ms (p95)")
+    hidden = figures["probe"]
+    print(
+        f"{hidden['hidden_rows']} hidden passages on the same topics: "
+        f"{'the same' if hidden['same'] else 'ANOTHER'} result, "
+        f"{hidden['time_ratio']} of the time\n",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

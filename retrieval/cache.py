@@ -1,4 +1,4 @@
-"""Results of recent searches (S1-IDX-02).
+"""Results of recent searches, in this process's own memory (S1-IDX-02).
 
 A result is kept under everything that made it: the query, the resolved list of
 knowledge bases with the version of each, the layers, filters, counts and settings. So a
@@ -8,10 +8,12 @@ see is never asked for again and goes within minutes.
 """
 
 import hashlib
+import threading
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from time import time
 
-from django.core.cache import caches
+from cachetools import TLRUCache
 from django.db import connection
 from django.utils import timezone
 from django.utils.translation import get_language
@@ -23,16 +25,27 @@ from retrieval.results import Label, SearchResult
 from retrieval.tuning import Tuning
 
 LIFE = timedelta(minutes=10)
+MOST_KEPT = 1000
 # A result that came about for want of something is not kept beyond the want.
 PASSING = frozenset({Label.DEGRADED, Label.KEYWORD_ONLY})
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A result and the way to it, less the vector."""
+    """A result and the way to it, and when it has to be made anew (seconds, UTC)."""
 
     result: SearchResult
     found: Found
+    until: float = 0.0
+
+
+def end_of(key: str, kept: Kept, now: float) -> float:
+    """Return until when a result is kept."""
+    return kept.until
+
+
+kept_results: TLRUCache[str, Kept] = TLRUCache(MOST_KEPT, end_of, timer=time)
+kept_lock = threading.Lock()
 
 
 def key_of(
@@ -70,7 +83,8 @@ def recall(key: str) -> Kept | None:
     """
     if connection.in_atomic_block:
         return None
-    kept: Kept | None = caches["searches"].get(key)
+    with kept_lock:
+        kept: Kept | None = kept_results.get(key)
     return kept
 
 
@@ -78,8 +92,16 @@ def keep(key: str, reach: Reach, kept: Kept) -> None:
     """Keep a result until ten minutes have gone or a source in reach expires."""
     if connection.in_atomic_block or PASSING.intersection(kept.result.labels):
         return
-    now = timezone.now()
     ends = [size.valid_until for size in reach.sizes.values() if size.valid_until]
-    until = min([now + LIFE, *ends])
-    plain = replace(kept, found=replace(kept.found, vector=None))
-    caches["searches"].set(key, plain, timeout=(until - now).total_seconds())
+    until = min([timezone.now() + LIFE, *ends])
+    plain = replace(
+        kept, found=replace(kept.found, vector=None), until=until.timestamp()
+    )
+    with kept_lock:
+        kept_results[key] = plain
+
+
+def forget_all() -> None:
+    """Keep nothing."""
+    with kept_lock:
+        kept_results.clear()

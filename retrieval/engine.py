@@ -15,7 +15,7 @@ from knowledge.terms import content_words
 from retrieval.branches import by_codes, by_keywords, by_meaning, cosines
 from retrieval.citations import cite, cited_rows
 from retrieval.embedding import QueryVector, VectorSource, no_vector
-from retrieval.fusion import Candidate, Fused, Fusion, fuse
+from retrieval.fusion import Candidate, Fused, Fusion, fuse, shortlist
 from retrieval.journal import Journal
 from retrieval.reach import Reach
 from retrieval.reranking import final_order, rerank
@@ -67,20 +67,11 @@ def find(
         with journal.part("similarity"):
             similarity = similarities(rankings, candidates(rankings), compared)
     with journal.stage("fuse"):
-        everything = fuse(
-            rankings,
-            tuning.weights,
-            count=len(candidates(rankings)),
-            fusion=tuning.fusion,
-            cosines=similarity,
-        )
-        best = fuse(
-            rankings,
-            tuning.weights,
+        fused = fuse(rankings, tuning.weights, fusion=tuning.fusion, cosines=similarity)
+        best = shortlist(
+            fused,
             count=max(count, tuning.rerank_depth if reranks else 0),
             keyword_slots=tuning.keyword_slots,
-            fusion=tuning.fusion,
-            cosines=similarity,
         )
     probabilities: dict[int, float] = {}
     if reranks and tuning.reranking and compared is not None:
@@ -101,7 +92,7 @@ def find(
             Label.RELAXED,
             _("No passage holds all words of the query; some hold a part."),
         )
-    return Found(rankings, everything, probabilities, hits, compared)
+    return Found(rankings, fused, probabilities, hits, compared)
 
 
 # --- The branches --------------------------------------------------------------

@@ -9,6 +9,8 @@ from enum import StrEnum
 
 from retrieval.results import Branch, BranchRank
 
+BRANCHES = tuple(Branch)
+
 
 class Fusion(StrEnum):
     """How the branches' rankings become one (R1).
@@ -70,12 +72,10 @@ def fuse(
     rankings: Mapping[Branch, Sequence[Candidate]],
     weights: Weights,
     *,
-    count: int,
-    keyword_slots: int = 0,
     fusion: Fusion = Fusion.RRF,
     cosines: Mapping[int, float] | None = None,
 ) -> list[Fused]:
-    """Return the best `count` passages of all rankings, best first.
+    """Return the passages of all rankings, best first.
 
     Score = sum of weight / (k + rank) over the branches that found the passage; no
     score is too low (R2). Rows without a finite score are passed over, and a passage
@@ -85,13 +85,10 @@ def fuse(
 
     As a weighted sum, `cosines` gives the similarity of passages that the meaning
     branch did not find; one without any counts 0 (S1-EMB-01).
-
-    The best `keyword_slots` passages of the keyword branch that hold every word keep a
-    place in the result, its last ones if they earned no better (S1-HYB-03).
     """
     found: dict[int, dict[Branch, BranchRank]] = {}
     scores: dict[int, float] = {}
-    for branch in Branch:
+    for branch in BRANCHES:
         rows = ranked(rankings.get(branch, ()))
         best = max((row.score for row, _rank in rows), default=0.0)
         for row, rank in rows:
@@ -111,9 +108,19 @@ def fuse(
         for pk, cosine in (cosines or {}).items():
             if pk in found and Branch.MEANING not in found[pk]:
                 scores[pk] += weights.meaning * cosine
-    fused = sorted(
+    return sorted(
         (Fused(pk, scores[pk], branches) for pk, branches in found.items()), key=order
     )
+
+
+def shortlist(
+    fused: Sequence[Fused], *, count: int, keyword_slots: int = 0
+) -> list[Fused]:
+    """Return the best `count` of the fused passages, best first.
+
+    The best `keyword_slots` passages of the keyword branch that hold every word keep a
+    place in the result, its last ones if they earned no better (S1-HYB-03).
+    """
     kept = reserved(fused, min(keyword_slots, count))
     first = [row.passage_id for row in fused if row.passage_id not in kept]
     chosen = kept.union(first[: count - len(kept)])
@@ -137,7 +144,7 @@ def ranked(ranking: Sequence[Candidate]) -> list[tuple[Candidate, int]]:
 
 def order(row: Fused) -> tuple[float, ...]:
     """Return the key that sorts the best passage first."""
-    ranks = (row.branches.get(branch) for branch in Branch)
+    ranks = (row.branches.get(branch) for branch in BRANCHES)
     places = (math.inf if rank is None else rank.rank for rank in ranks)
     return (-row.score, *places, row.passage_id)
 

@@ -79,6 +79,10 @@ def env_list(name: str, default: list[str] | None = None) -> list[str]:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
+# Token vectors are compared in products too small to share among threads, which would
+# only wait for each other; numpy asks when it is first imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 VAR_DIR = Path(env_text("STRATA_VAR_DIR", str(BASE_DIR / "var"))).resolve()
 
 
@@ -370,18 +374,6 @@ STRATA_QUERY_EMBED_TIMEOUT = env_number(
 )
 # False: the server never turns text into vectors; callers send query_vector.
 PORTAL_EMBEDS = env_bool("PORTAL_EMBEDS", default=True)
-
-# --- Caches -------------------------------------------------------------------
-
-# Results of recent searches, in each web process's own memory (S1-IDX-02).
-CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    "searches": {
-        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
-        "LOCATION": "searches",
-        "OPTIONS": {"MAX_ENTRIES": 500},
-    },
-}
 
 # --- Search (R1, R3, D21) ----------------------------------------------------
 

@@ -14,12 +14,12 @@ break that.
 """
 
 import pytest
-from django.core.cache import caches
 from django.test import override_settings
 from pytest_django.fixtures import Settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from knowledge.models import KnowledgeBase, Layer
+from retrieval.cache import forget_all
 from tests.cast import Cast, gather
 from tests.stored_corpus import (
     NAMES,
@@ -33,7 +33,7 @@ from tests.stored_corpus import (
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
     """No test is answered from another one's searches: ids and versions come again."""
-    caches["searches"].clear()
+    forget_all()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.fusion import Candidate, Weights, fuse
+from retrieval.fusion import Candidate, Fused, Fusion, Weights, fuse, shortlist
 from retrieval.results import Branch
 
 finite = st.floats(-1, 1)
@@ -47,7 +47,6 @@ def test_score_is_the_sum_of_weight_by_k_plus_rank() -> None:
             Branch.CODES: ranking(3),
         },
         Weights(),
-        count=5,
     )
     by_id = {row.passage_id: row.score for row in fused}
     assert by_id[1] == pytest.approx(0.7 / 61 + 0.3 / 62)
@@ -68,7 +67,7 @@ def test_only_the_count_limits_a_result(
         for row in rows
         if math.isfinite(row.score)
     }
-    fused = fuse(rankings, weights, count=count)
+    fused = shortlist(fuse(rankings, weights), count=count)
     assert len(fused) == min(count, len(usable))
     assert {row.passage_id for row in fused} <= usable
 
@@ -79,12 +78,16 @@ def test_order_is_by_score_and_always_the_same(
     rankings: dict[Branch, list[Candidate]], weights: Weights, count: int, slots: int
 ) -> None:
     """Scores fall, none is NaN, and the order of the branches given does not matter."""
-    fused = fuse(rankings, weights, count=count, keyword_slots=slots)
+
+    def best(given: dict[Branch, list[Candidate]]) -> list[Fused]:
+        return shortlist(fuse(given, weights), count=count, keyword_slots=slots)
+
+    fused = best(rankings)
     scores = [row.score for row in fused]
     assert all(math.isfinite(score) for score in scores)
     assert scores == sorted(scores, reverse=True)
     turned = dict(reversed(list(rankings.items())))
-    assert fuse(turned, weights, count=count, keyword_slots=slots) == fused
+    assert best(turned) == fused
 
 
 @given(rankings, weights)
@@ -92,7 +95,7 @@ def test_ranks_count_from_one_and_equal_scores_share_one(
     rankings: dict[Branch, list[Candidate]], weights: Weights
 ) -> None:
     """A rank says how many usable rows of the branch stand before."""
-    fused = fuse(rankings, weights, count=100)
+    fused = fuse(rankings, weights)
     for branch in Branch:
         ranks = sorted(
             (row.branches[branch].rank, row.branches[branch].score)
@@ -106,9 +109,7 @@ def test_ranks_count_from_one_and_equal_scores_share_one(
 def test_passages_with_the_same_codes_leave_the_order_to_the_others() -> None:
     """A code that many passages hold does not order them."""
     codes = [Candidate(pk, 1) for pk in (1, 2, 3)]
-    fused = fuse(
-        {Branch.CODES: codes, Branch.MEANING: ranking(3, 2, 1)}, Weights(), count=3
-    )
+    fused = fuse({Branch.CODES: codes, Branch.MEANING: ranking(3, 2, 1)}, Weights())
     assert [row.passage_id for row in fused] == [3, 2, 1]
     assert {row.branches[Branch.CODES].rank for row in fused} == {1}
 
@@ -120,9 +121,10 @@ def test_best_full_text_match_keeps_a_place() -> None:
         Branch.MEANING: ranking(*range(1, 11)),
         Branch.KEYWORDS: ranking(99, 98),
     }
-    with_slot = fuse(found, Weights(), count=5, keyword_slots=1)
+    fused = fuse(found, Weights())
+    with_slot = shortlist(fused, count=5, keyword_slots=1)
     assert [row.passage_id for row in with_slot] == [1, 2, 3, 4, 99]
-    without = fuse(found, Weights(), count=5, keyword_slots=0)
+    without = shortlist(fused, count=5)
     assert [row.passage_id for row in without] == [1, 2, 3, 4, 5]
 
 
@@ -131,12 +133,13 @@ def test_slots_never_change_how_many_come_back(
     rankings: dict[Branch, list[Candidate]], weights: Weights, count: int, slots: int
 ) -> None:
     """A kept place is taken from another passage, and order stays by score."""
-    plain = fuse(rankings, weights, count=count)
-    slotted = fuse(rankings, weights, count=count, keyword_slots=slots)
+    fused = fuse(rankings, weights)
+    plain = shortlist(fused, count=count)
+    slotted = shortlist(fused, count=count, keyword_slots=slots)
     assert len(slotted) == len(plain)
     best = sorted(
         (rank.rank, row.passage_id)
-        for row in fuse(rankings, weights, count=1000)
+        for row in fused
         if (rank := row.branches.get(Branch.KEYWORDS)) and not rank.relaxed
     )[: min(slots, count)]
     assert {pk for _rank, pk in best} <= {row.passage_id for row in slotted}
@@ -147,7 +150,7 @@ def test_slots_never_change_how_many_come_back(
 def test_relaxed_hit_weighs_by_what_it_holds(share: float, weight: float) -> None:
     """Its own weight stands in for that of the keywords, and nought is allowed."""
     row = Candidate(1, share, relaxed=True, share=share)
-    (fused,) = fuse({Branch.KEYWORDS: [row]}, Weights(relaxed=weight), count=1)
+    (fused,) = fuse({Branch.KEYWORDS: [row]}, Weights(relaxed=weight))
     assert fused.score == pytest.approx(weight * share**2 / 61)
     assert fused.branches[Branch.KEYWORDS].relaxed
 
@@ -158,5 +161,34 @@ def test_rankings_that_agree_are_not_disturbed(
 ) -> None:
     """Where meaning and words agree on an order, it is the result's."""
     agreed = {Branch.MEANING: ranking(*ids), Branch.KEYWORDS: ranking(*ids)}
-    fused = fuse(agreed, weights, count=50)
+    fused = fuse(agreed, weights)
     assert [row.passage_id for row in fused] == ids
+
+
+@pytest.mark.req("R1", "S2-HYB-01")
+def test_weighted_sum_adds_cosine_and_normalised_keyword_score() -> None:
+    """0.7 x cosine + 0.3 x keyword score by the best of them; words alone have both."""
+    fused = fuse(
+        {
+            Branch.MEANING: [Candidate(1, 0.9), Candidate(2, 0.8)],
+            Branch.KEYWORDS: [Candidate(2, 4.0), Candidate(3, 1.0)],
+        },
+        Weights(),
+        fusion=Fusion.WEIGHTED_SUM,
+        cosines={3: 0.5},
+    )
+    by_id = {row.passage_id: row.score for row in fused}
+    assert by_id[1] == pytest.approx(0.7 * 0.9)
+    assert by_id[2] == pytest.approx(0.7 * 0.8 + 0.3)
+    assert by_id[3] == pytest.approx(0.7 * 0.5 + 0.3 * 0.25)
+    assert [row.passage_id for row in fused] == [2, 1, 3]
+    assert fused[0].branches[Branch.KEYWORDS].score == 4.0
+
+
+@pytest.mark.req("S1-EMB-01")
+def test_passage_without_a_vector_counts_no_similarity() -> None:
+    """In a weighted sum its words alone speak for it."""
+    (fused,) = fuse(
+        {Branch.KEYWORDS: [Candidate(3, 1.0)]}, Weights(), fusion=Fusion.WEIGHTED_SUM
+    )
+    assert fused.score == pytest.approx(0.3)
