@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 from django.utils.translation import gettext as _
 
 from knowledge.chunking import Chunk, chunk_document, embedded_text
@@ -26,6 +26,7 @@ from knowledge.inference.gateway import (
     ModelMismatchError,
     ModelUnavailableError,
 )
+from knowledge.ledger import charge_knowledge_base
 from knowledge.models import (
     EmbeddingSpace,
     IngestRun,
@@ -34,6 +35,7 @@ from knowledge.models import (
     StagedVector,
 )
 from knowledge.models.ingest import RunState, Stage
+from knowledge.models.ledger import Kind
 from knowledge.publishing import (
     Prepared,
     RefusedError,
@@ -244,18 +246,20 @@ def embed_missing(
     while batch := list(islice(pairs, EMBED_BATCH)):
         texts = [what_is_embedded(prepared.extracted, chunk) for _sha, chunk in batch]
         embeddings = model.embed_passages(texts)
-        StagedVector.objects.bulk_create(
-            [
-                StagedVector(
-                    space=space,
-                    embedded_sha256=sha,
-                    embedding=list(embedding.vector),
-                    packed=embedding.tokens,
-                )
-                for (sha, _chunk), embedding in zip(batch, embeddings, strict=True)
-            ],
-            ignore_conflicts=True,
-        )
+        vectors = [
+            StagedVector(
+                space=space,
+                embedded_sha256=sha,
+                embedding=list(embedding.vector),
+                packed=embedding.tokens,
+            )
+            for (sha, _chunk), embedding in zip(batch, embeddings, strict=True)
+        ]
+        tokens = sum(embedding.token_count for embedding in embeddings)
+        # Charged with what is kept of it, so that no killed run is charged twice (R24).
+        with transaction.atomic():
+            StagedVector.objects.bulk_create(vectors, ignore_conflicts=True)
+            charge_knowledge_base(run.source.knowledge_base_id, {Kind.INGEST: tokens})
         done += len(batch)
         held(run).update(embedded=done)
         report(run, Stage.EMBED, done / len(missing))

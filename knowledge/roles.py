@@ -64,6 +64,19 @@ ADMINISTER = [
     "change_apitoken",
     "view_embeddingspace",
     "change_tuningrecord",
+    "view_department",
+    "add_department",
+    "change_department",
+    "delete_department",
+    "view_ledgerentry",
+]
+# Reads what was searched and what it cost; of the passages in it, what they may read.
+AUDIT = [
+    "view_searchlog",
+    "export_searchlog",
+    "view_auditentry",
+    "view_department",
+    "view_ledgerentry",
 ]
 # The apps whose permissions the roles hold; no codename is in two of them.
 APPS = ("knowledge", "retrieval")
@@ -74,6 +87,7 @@ ROLES = {
     "Editor": EDIT,
     "Approver": VIEW,
     "Administrator": ADMINISTER,
+    "Auditor": AUDIT,
 }
 
 

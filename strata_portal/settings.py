@@ -436,6 +436,13 @@ STRATA_KEEP_REVISION_DAYS = env_int(
     "STRATA_KEEP_REVISION_DAYS", 30, least=30, most=36500
 )
 
+# --- What is kept of searches (R16) -------------------------------------------
+
+# True: questions are kept as typed, bank details included.
+LEARNING_STORE_RAW_QUERIES = env_bool("LEARNING_STORE_RAW_QUERIES", default=False)
+# Days that the log of searches is kept; then only daily counts are.
+STRATA_KEEP_LOG_DAYS = env_int("STRATA_KEEP_LOG_DAYS", 180, least=1, most=36500)
+
 # --- Worker (D20) ------------------------------------------------------------
 
 # A run whose worker has not reported for so long is taken up by another (s).

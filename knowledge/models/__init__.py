@@ -1,6 +1,7 @@
 """The corpus: KnowledgeBase -> Layer -> Source -> Document (revision) -> Passage."""
 
 from knowledge.models.audit import AuditEntry
+from knowledge.models.department import Department
 from knowledge.models.document import Document, Section
 from knowledge.models.ingest import IngestRun, WorkerBeat
 from knowledge.models.knowledge_base import (
@@ -9,6 +10,7 @@ from knowledge.models.knowledge_base import (
     KnowledgeBaseUserAccess,
     Layer,
 )
+from knowledge.models.ledger import LedgerEntry
 from knowledge.models.memory import Conversation, Statement
 from knowledge.models.passage import Passage
 from knowledge.models.person import User
@@ -26,6 +28,7 @@ __all__ = [
     "ApiToken",
     "AuditEntry",
     "Conversation",
+    "Department",
     "Document",
     "EmbeddingSpace",
     "IngestRun",
@@ -33,6 +36,7 @@ __all__ = [
     "KnowledgeBaseGroupAccess",
     "KnowledgeBaseUserAccess",
     "Layer",
+    "LedgerEntry",
     "NeverRule",
     "Original",
     "Passage",

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from guardian.models import GroupObjectPermissionBase, UserObjectPermissionBase
 
 from knowledge.chunking import PRESETS, Preset
+from knowledge.models.department import Department
 
 if TYPE_CHECKING:
     from knowledge.models.person import User
@@ -60,6 +61,15 @@ class KnowledgeBase(models.Model):
         help_text=_("Names it in the API, as in knowledge-base/layer."),
     )
     description = models.TextField(_("description"), blank=True)
+    department = models.ForeignKey(
+        Department,
+        verbose_name=_("department"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="knowledge_bases",
+        help_text=_("Pays for indexing its documents."),
+    )
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     owner = models.OneToOneField(
         settings.AUTH_USER_MODEL,

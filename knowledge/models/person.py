@@ -3,11 +3,24 @@
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
+from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+from knowledge.models.department import Department
 
 
 class User(AbstractUser):
     """A person who signs in: a reader, a member of staff, or both."""
+
+    department = models.ForeignKey(
+        Department,
+        verbose_name=_("department"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="people",
+        help_text=_("Pays for this person's searches."),
+    )
 
     class Meta(AbstractUser.Meta):
         """Plain words for the admin."""

@@ -1,6 +1,7 @@
 """What retrieval keeps beside the corpus."""
 
 from retrieval.models.allowance import RequestAllowance
+from retrieval.models.log import SearchDay, SearchLog
 from retrieval.models.question_set import (
     Question,
     QuestionOutcome,
@@ -15,6 +16,8 @@ __all__ = [
     "QuestionOutcome",
     "QuestionSet",
     "RequestAllowance",
+    "SearchDay",
+    "SearchLog",
     "SetRun",
     "TuningCheck",
     "TuningProposal",

@@ -1,0 +1,181 @@
+"""Writing the log of searches: one statement for each search, scrubbed (R16)."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, Protocol
+
+from django.conf import settings
+from django.db import DatabaseError, connection, transaction
+from django.db.models.expressions import RawSQL
+
+from knowledge.permissions import Reader
+from knowledge.scrubbing import scrub
+from retrieval.fusion import Candidate, Fused
+from retrieval.models import SearchLog
+from retrieval.models.log import Status
+from retrieval.results import Branch, Hit, Level, SearchResult
+
+logger = logging.getLogger(__name__)
+
+# Digits of a score that are kept.
+DIGITS = 6
+MOST_REASON = 200
+# A hit knows its layer by name; the statement that writes the row looks it up.
+LAYER = """(
+SELECT layer.id FROM knowledge_layer AS layer
+JOIN knowledge_knowledgebase AS base ON base.id = layer.knowledge_base_id
+WHERE base.slug = %s AND layer.name = %s
+)"""
+
+
+class Found(Protocol):
+    """What one search found in its reach, with the way to it."""
+
+    @property
+    def rankings(self) -> Mapping[Branch, Sequence[Candidate]]:
+        """Each branch's candidates, best first."""
+
+    @property
+    def fused(self) -> Sequence[Fused]:
+        """All candidates in the fused order."""
+
+    @property
+    def reranked(self) -> Mapping[int, float]:
+        """The reranker's probability of the passages that it read."""
+
+
+class Occasion(Protocol):
+    """Through which door a search comes, and whether it leaves a trace."""
+
+    @property
+    def door(self) -> str:
+        """Its name."""
+
+    @property
+    def leaves_trace(self) -> bool:
+        """False for question sets, the lab and replays (R19)."""
+
+
+def as_kept(text: str) -> str:
+    """Return a person's words as they may be stored: without bank details (R16)."""
+    return text if settings.LEARNING_STORE_RAW_QUERIES else scrub(text)
+
+
+def record_search(
+    reader: Reader,
+    result: SearchResult,
+    found: Found | None,
+    *,
+    occasion: Occasion,
+    query: str,
+    count: int = 0,
+    metadata_filter: Mapping[str, str] | None = None,
+    withheld: Sequence[int] = (),
+) -> SearchLog | None:
+    """Log one search, and return its row; None where it leaves no trace.
+
+    `found` is None for a search that was answered from the cache. `count` is how many
+    passages were asked for. `withheld` are the ids of passages that a turn's budget
+    left out, in the order in which they would have come. The row holds no text of a
+    passage. A log that cannot be written costs nobody the search: that is said in the
+    server's log, and None is returned.
+    """
+    if not occasion.leaves_trace:
+        return None
+    confidence = result.confidence
+    fallback = result.routing_fallback
+    row = SearchLog(
+        person_id=reader.user_id,
+        token_id=reader.token_id,
+        by_agent=reader.is_agent,
+        door=occasion.door,
+        query=as_kept(query),
+        metadata_filter={
+            as_kept(key): as_kept(value)
+            for key, value in (metadata_filter or {}).items()
+        },
+        count=count or len(result.hits),
+        knowledge_bases=sorted(result.knowledge_bases),
+        layers=sorted(result.layers) if result.layers is not None else None,
+        layers_ignored=result.layers_ignored,
+        fallback_reason=fallback.reason[:MOST_REASON] if fallback is not None else "",
+        tuning_version=result.tuning_version,
+        model=result.model or "",
+        rankings=rankings_of(found),
+        fused=[each.passage_id for each in found.fused] if found is not None else [],
+        reranked=reranked_of(found),
+        hits=[hit_of(hit) for hit in result.hits],
+        returned=len(result.hits),
+        withheld=list(withheld),
+        status=status_of(result),
+        level=str(confidence.level) if confidence is not None else "",
+        basis=str(confidence.basis) if confidence is not None else "",
+        confidence=confidence.score if confidence is not None else None,
+        labels=[str(label) for label in result.labels],
+        stage_ms=dict(result.stage_ms),
+        total_ms=result.stage_ms.get("total", 0.0),
+        layer_id=layer_of(result.hits),  # type: ignore[misc]
+    )
+    # Within a caller's transaction an error must not spoil the rest of it.
+    protected = transaction.atomic() if connection.in_atomic_block else nullcontext()
+    try:
+        with protected:
+            row.save(force_insert=True)
+    except DatabaseError:
+        logger.exception("a search could not be logged")
+        return None
+    return row
+
+
+def rankings_of(found: Found | None) -> dict[str, list[list[float]]]:
+    """Return (passage id, score, relaxed) of each branch's candidates."""
+    if found is None:
+        return {}
+    return {
+        str(branch): [
+            [row.passage_id, round(row.score, DIGITS), int(row.relaxed)] for row in rows
+        ]
+        for branch, rows in found.rankings.items()
+    }
+
+
+def reranked_of(found: Found | None) -> dict[str, float]:
+    """Return the reranker's probability by passage id."""
+    if found is None:
+        return {}
+    return {str(pk): round(score, DIGITS) for pk, score in found.reranked.items()}
+
+
+def hit_of(hit: Hit) -> dict[str, Any]:
+    """Return what the log holds of one hit."""
+    return {
+        "passage": hit.passage_id,
+        "ref": hit.ref,
+        "match": str(hit.match),
+        "score": round(hit.score, DIGITS),
+        "similarity": round(hit.similarity, DIGITS),
+        "rerank_score": None
+        if hit.rerank_score is None
+        else round(hit.rerank_score, DIGITS),
+    }
+
+
+def layer_of(hits: Sequence[Hit]) -> RawSQL | None:
+    """Return what looks up the best hit's layer."""
+    if not hits:
+        return None
+    citation = hits[0].citation
+    names = [citation.knowledge_base, citation.layer]
+    return RawSQL(LAYER, names)  # noqa: S611 - the names are parameters
+
+
+def status_of(result: SearchResult) -> Status:
+    """Return what a search came to, by its hits and its confidence."""
+    if not result.hits:
+        return Status.NOT_FOUND
+    if result.confidence is None or result.confidence.level is Level.HIGH:
+        return Status.FOUND
+    if result.confidence.level is Level.MEDIUM:
+        return Status.PARTLY_FOUND
+    return Status.NOT_FOUND

@@ -1,0 +1,58 @@
+"""What is taken out of people's words before they are kept, and what stays."""
+
+import pytest
+
+from knowledge.scrubbing import scrub
+
+
+@pytest.mark.req("S1-PRV-01", "R16")
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("DE89 3704 0044 0532 0130 00 please", "[IBAN] please"),
+        ("to gb82west12345698765432.", "to [IBAN]."),
+        ("PL61-1090-1014-0000-0712-1981-2874?", "[IBAN]?"),
+        ("RO49AAAA1B31007593840000 și GB82WEST12345698765432", "[IBAN] și [IBAN]"),
+        ("BIC DEUTDEFF500", "BIC [BIC]"),
+        ("mã swift của ngân hàng là BFTVVNVX", "mã swift của ngân hàng là [BIC]"),
+        ("send it to COBADEFFXXX", "send it to [BIC]"),
+        ("rachunek 61 1090 1014 0000 0712 1981 2874", "rachunek [account number]"),
+        ("why is account 12345678 blocked", "why is account [account number] blocked"),
+        ("tài khoản 0071001234567 bị khóa", "tài khoản [account number] bị khóa"),
+        ("счёт 40817810099910004312 закрыт", "счёт [account number] закрыт"),
+        ("who owns 123456789012", "who owns [account number]"),
+        ("card 4111 1111 1111 1111 is lost", "card [card number] is lost"),
+        # A mistyped check digit makes it no IBAN, and no less private.
+        ("DE88 3704 0044 0532 0130 00", "DE88 [account number]"),
+    ],
+)
+def test_marks_bank_details(written: str, kept: str) -> None:
+    assert scrub(written) == kept
+
+
+@pytest.mark.req("S1-PRV-01")
+@pytest.mark.parametrize(
+    "written",
+    [
+        "QT-07, AC04 and pacs.008.001.08",
+        "ISO 20022, PEP 8, AT-44",
+        "Article 112, § 4 ust. 2, 7.2(b), v5.0.0-6.2.19",
+        "account opened on 2026-05-31 or 31.05.2026 or 20260531",
+        "the DOCUMENT and the STANDARD",
+        "bank fee 1 000 000 VND, tài khoản 50000000 đồng, € 123456789",
+        "978-3-16-148410-0",
+        "d1234567890123:10-20",
+        "192.168.100.1 and +84 912 345 678",
+        "in 2024 and 2025, 20,000 readers",
+        "20260531142500",
+        "số 15/2021/NĐ-CP của ngân hàng",
+    ],
+)
+def test_leaves_everything_else(written: str) -> None:
+    assert scrub(written) == written
+
+
+@pytest.mark.req("S1-PRV-01")
+def test_scrubbing_twice_changes_nothing_more() -> None:
+    once = scrub("DE89 3704 0044 0532 0130 00 and account 12345678, DEUTDEFF500")
+    assert scrub(once) == once
