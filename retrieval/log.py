@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, Protocol
+from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
@@ -11,10 +11,10 @@ from django.db.models.expressions import RawSQL
 
 from knowledge.permissions import Reader
 from knowledge.scrubbing import scrub
-from retrieval.fusion import Candidate, Fused
+from retrieval.engine import Found
 from retrieval.models import SearchLog
 from retrieval.models.log import Status
-from retrieval.results import Branch, Hit, Level, SearchResult
+from retrieval.results import Hit, Level, Occasion, SearchResult
 
 logger = logging.getLogger(__name__)
 
@@ -27,34 +27,6 @@ SELECT layer.id FROM knowledge_layer AS layer
 JOIN knowledge_knowledgebase AS base ON base.id = layer.knowledge_base_id
 WHERE base.slug = %s AND layer.name = %s
 )"""
-
-
-class Found(Protocol):
-    """What one search found in its reach, with the way to it."""
-
-    @property
-    def rankings(self) -> Mapping[Branch, Sequence[Candidate]]:
-        """Each branch's candidates, best first."""
-
-    @property
-    def fused(self) -> Sequence[Fused]:
-        """All candidates in the fused order."""
-
-    @property
-    def reranked(self) -> Mapping[int, float]:
-        """The reranker's probability of the passages that it read."""
-
-
-class Occasion(Protocol):
-    """Through which door a search comes, and whether it leaves a trace."""
-
-    @property
-    def door(self) -> str:
-        """Its name."""
-
-    @property
-    def leaves_trace(self) -> bool:
-        """False for question sets, the lab and replays (R19)."""
 
 
 def as_kept(text: str) -> str:

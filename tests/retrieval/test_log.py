@@ -1,7 +1,5 @@
 """The log of searches: what a row holds, and what it never does."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
@@ -9,7 +7,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
+from knowledge.models import Passage
 from knowledge.permissions import Access, Reader, grant
+from retrieval.engine import Found
 from retrieval.fusion import Candidate, Fused
 from retrieval.log import record_search
 from retrieval.models import SearchLog
@@ -22,6 +22,7 @@ from retrieval.results import (
     Hit,
     Label,
     Level,
+    Occasion,
     RoutingFallback,
     SearchResult,
 )
@@ -30,21 +31,7 @@ from tests.factories import UserFactory, ready_source
 pytestmark = pytest.mark.django_db
 
 
-@dataclass(frozen=True)
-class At:
-    """A door."""
-
-    door: str = "api"
-    leaves_trace: bool = True
-
-
-@dataclass(frozen=True)
-class Way:
-    """What a search went through."""
-
-    rankings: Mapping[Branch, Sequence[Candidate]] = field(default_factory=dict)
-    fused: Sequence[Fused] = ()
-    reranked: Mapping[int, float] = field(default_factory=dict)
+AT = Occasion("api")
 
 
 @pytest.fixture
@@ -56,10 +43,8 @@ def reader() -> Reader:
     return Reader.for_user(user)
 
 
-def found_by(reader: Reader) -> tuple[SearchResult, Way]:
+def found_by(reader: Reader) -> tuple[SearchResult, Found]:
     """Return a result with the reader's one passage, and the way to it."""
-    from knowledge.models import Passage
-
     passage = Passage.objects.visible_to(reader).get()
     ranks = {Branch.MEANING: BranchRank(1, 0.87654321)}
     hit = Hit(
@@ -102,7 +87,7 @@ def found_by(reader: Reader) -> tuple[SearchResult, Way]:
         layers=frozenset({passage.layer_id}),
         tuning_version=3,
     )
-    way = Way(
+    way = Found(
         rankings={
             Branch.MEANING: [Candidate(passage.pk, 0.87654321)],
             Branch.KEYWORDS: [Candidate(passage.pk, 0.5, relaxed=True)],
@@ -123,7 +108,7 @@ def test_a_row_tells_how_a_search_went_in_one_insert(reader: Reader) -> None:
             reader,
             result,
             way,
-            occasion=At(),
+            occasion=AT,
             query="lift",
             count=5,
             metadata_filter={"page": "3"},
@@ -167,7 +152,7 @@ def test_a_row_tells_how_a_search_went_in_one_insert(reader: Reader) -> None:
 @pytest.mark.req("S2-LOG-01", "REL-A3")
 def test_no_text_of_a_passage_is_logged(reader: Reader) -> None:
     result, way = found_by(reader)
-    row = record_search(reader, result, way, occasion=At(), query="lift")
+    row = record_search(reader, result, way, occasion=AT, query="lift")
     assert row is not None
     assert "Tuesdays" not in str(SearchLog.objects.filter(pk=row.pk).values()[0])
 
@@ -180,12 +165,12 @@ def test_bank_details_are_scrubbed_unless_raw_questions_are_kept(
     asked = "pay DE89 3704 0044 0532 0130 00"
     given = {"iban": "DE89370400440532013000"}
     row = record_search(
-        reader, result, None, occasion=At(), query=asked, metadata_filter=given
+        reader, result, None, occasion=AT, query=asked, metadata_filter=given
     )
     assert row is not None
     assert (row.query, row.metadata_filter) == ("pay [IBAN]", {"iban": "[IBAN]"})
     settings.LEARNING_STORE_RAW_QUERIES = True
-    row = record_search(reader, result, None, occasion=At(), query=asked)
+    row = record_search(reader, result, None, occasion=AT, query=asked)
     assert row is not None
     assert row.query == asked
 
@@ -194,7 +179,11 @@ def test_bank_details_are_scrubbed_unless_raw_questions_are_kept(
 def test_a_replay_leaves_no_trace(reader: Reader) -> None:
     result, way = found_by(reader)
     row = record_search(
-        reader, result, way, occasion=At("replay", leaves_trace=False), query="lift"
+        reader,
+        result,
+        way,
+        occasion=Occasion("replay", leaves_trace=False),
+        query="lift",
     )
     assert row is None
     assert not SearchLog.objects.exists()
@@ -204,7 +193,11 @@ def test_a_replay_leaves_no_trace(reader: Reader) -> None:
 def test_a_log_that_cannot_be_written_costs_nobody_the_search(reader: Reader) -> None:
     result, way = found_by(reader)
     row = record_search(
-        reader, result, way, occasion=At("a door that does not exist"), query="lift"
+        reader,
+        result,
+        way,
+        occasion=Occasion("a door that does not exist"),
+        query="lift",
     )
     assert row is None
     # The caller's transaction goes on.
