@@ -87,7 +87,7 @@ def record_search(
         labels=[str(label) for label in result.labels],
         stage_ms=dict(result.stage_ms),
         total_ms=result.stage_ms.get("total", 0.0),
-        layer_id=layer_of(result.hits),  # type: ignore[misc]
+        layer_id=layer_of(result.hits),
     )
     # Within a caller's transaction an error must not spoil the rest of it.
     protected = transaction.atomic() if connection.in_atomic_block else nullcontext()
