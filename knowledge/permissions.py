@@ -5,7 +5,7 @@ guardian's API; the answer to "may this reader" comes from `resolve` alone. A re
 knowledge bases are resolved once, before any query runs, and a deny beats every grant.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -184,11 +184,39 @@ def explain(
     user = None
     if reader.user_id is not None:
         user = User.objects.filter(pk=reader.user_id).first()
-    if user is None or not user.is_active:
+    if user is None:
+        return decide((), access, is_active=False)
+    return decide(
+        matching_rows(user, knowledge_base),
+        access,
+        is_active=user.is_active,
+        is_shared=knowledge_base.owner_id is None,
+        in_limit=reader.limit is None or knowledge_base.pk in reader.limit,
+    )
+
+
+def decide(
+    rows: Sequence["AccessRow"],
+    access: Access,
+    *,
+    is_active: bool = True,
+    is_shared: bool = True,
+    in_limit: bool = True,
+) -> Decision:
+    """Return what the rows that concern a person mean for one knowledge base.
+
+    `is_shared` is false for what is remembered about a person, `in_limit` for a token
+    that is not scoped to the knowledge base.
+    """
+    if not is_active:
         return Decision(
             allowed=False, rule=_("This person is not active, so sees nothing.")
         )
-    rows = matching_rows(user, knowledge_base)
+    if not is_shared:
+        return Decision(
+            allowed=False,
+            rule=_("It holds what is remembered about a person; nothing can grant it."),
+        )
     denies = [row for row in rows if row.access == Access.DENY]
     if denies:
         return Decision(
@@ -196,7 +224,7 @@ def explain(
             rule=_("Denied to %(holder)s. A deny beats every grant.")
             % {"holder": denies[0].holder},
         )
-    if reader.limit is not None and knowledge_base.pk not in reader.limit:
+    if not in_limit:
         return Decision(
             allowed=False, rule=_("The token is not scoped to this knowledge base.")
         )

@@ -147,6 +147,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "strata_portal.middleware.ViewingMiddleware",
     "strata_portal.middleware.reader_middleware",
 ]
 
@@ -435,6 +436,9 @@ STRATA_API_RATE = env_int("STRATA_API_RATE", 240, least=0, most=1_000_000)
 STRATA_KEEP_REVISION_DAYS = env_int(
     "STRATA_KEEP_REVISION_DAYS", 30, least=30, most=36500
 )
+
+# After so long, who sees the portal as another person sees it as themselves again (min).
+STRATA_VIEW_AS_MINUTES = env_int("STRATA_VIEW_AS_MINUTES", 30, least=1, most=480)
 
 # --- What is kept of searches (R16) -------------------------------------------
 

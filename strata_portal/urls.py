@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
+from knowledge.views import stop_viewing
 from strata_portal import health
 from strata_portal.sign_in import SignInForm
 
@@ -14,6 +15,7 @@ urlpatterns = [
     path("healthz/worker", health.worker, name="health-worker"),
     path("login/", SIGN_IN, name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
+    path("view-as/stop/", stop_viewing, name="stop-viewing"),
     path("admin/", admin.site.urls),
     path("api/v1/", include("retrieval.api.urls")),
     path("", include("retrieval.urls")),

@@ -16,6 +16,16 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from knowledge.actions import delete_knowledge_base, open_knowledge_base
 from knowledge.admin.parts import deletion_of
+from knowledge.admin.visibility import (
+    HISTORY,
+    asked_about,
+    bulk_page,
+    finders_page,
+    history_of,
+    numbers_of,
+    page_of,
+    shown_history,
+)
 from knowledge.forms import AccessForm, LayerForm
 from knowledge.models import (
     KnowledgeBase,
@@ -25,7 +35,7 @@ from knowledge.models import (
     User,
 )
 from knowledge.models.audit import record
-from knowledge.permissions import EVERYONE, Access, Reader, explain, grant, withdraw
+from knowledge.permissions import EVERYONE, Access, grant, withdraw
 from knowledge.scoping import ScopedAdmin, ScopedRelatedFilter, actor_of
 
 
@@ -39,6 +49,7 @@ class KnowledgeBaseAdmin(ScopedAdmin[KnowledgeBase]):
     fields = ("name", "slug", "description")
     prepopulated_fields = {"slug": ("name",)}
     change_form_template = "admin/knowledge/knowledgebase/change_form.html"
+    change_list_template = "admin/knowledge/knowledgebase/change_list.html"
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[KnowledgeBase]:
         """Add what the list shows."""
@@ -68,8 +79,18 @@ class KnowledgeBaseAdmin(ScopedAdmin[KnowledgeBase]):
         return format_html('<a href="{}">{}</a>', url, _("Who sees it"))
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the access page."""
+        """Add the pages of access: of one, of many, and who finds it."""
         return [
+            path(
+                "bulk-access/",
+                self.admin_site.admin_view(self.bulk_view),
+                name="knowledge_knowledgebase_bulk",
+            ),
+            path(
+                "<int:knowledge_base_id>/finders/",
+                self.admin_site.admin_view(self.finders_view),
+                name="knowledge_knowledgebase_finders",
+            ),
             path(
                 "<int:knowledge_base_id>/access/",
                 self.admin_site.admin_view(self.access_view),
@@ -129,6 +150,9 @@ class KnowledgeBaseAdmin(ScopedAdmin[KnowledgeBase]):
             raise PermissionDenied
         may_change = request.user.has_perm("knowledge.grant_knowledgebase")
         form = AccessForm(request.POST or None)
+        text = request.GET.get("q", "").strip()[:150]
+        rows = page_of(access_rows_of(obj, text), request.GET.get("page", ""))
+        history = page_of(history_of(obj), request.GET.get("history", ""), HISTORY)
         if request.method == "POST":
             if not may_change:
                 raise PermissionDenied
@@ -151,13 +175,36 @@ class KnowledgeBaseAdmin(ScopedAdmin[KnowledgeBase]):
                 "title": _("Who sees %(name)s") % {"name": obj},
                 "opts": self.opts,
                 "original": obj,
-                "rows": access_rows_of(obj),
+                "rows": [access_row(*row) for row in rows.object_list],
+                "page": rows,
+                "page_numbers": numbers_of(rows),
+                "query": text,
+                "history": shown_history(history.object_list),
+                "history_page": history,
+                "history_numbers": numbers_of(history),
                 "form": form,
                 "may_change": may_change,
                 "asked": asked_about(request, obj) if may_change else None,
                 "asked_name": request.GET.get("person", ""),
             },
         )
+
+    def finders_view(
+        self, request: HttpRequest, knowledge_base_id: int
+    ) -> HttpResponse:
+        """Show who can find what is in one knowledge base."""
+        obj = self.get_object(request, str(knowledge_base_id))
+        if obj is None:
+            raise Http404(_("Not found."))
+        if not self.has_view_permission(request, obj):
+            raise PermissionDenied
+        return finders_page(request, self.admin_site, obj)
+
+    def bulk_view(self, request: HttpRequest) -> HttpResponse:
+        """Change access for many people or groups and knowledge bases at once."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return bulk_page(request, self.admin_site)
 
     def after_access_change(
         self, request: HttpRequest, obj: KnowledgeBase
@@ -171,9 +218,8 @@ class KnowledgeBaseAdmin(ScopedAdmin[KnowledgeBase]):
     def withdraw_access(self, request: HttpRequest, obj: KnowledgeBase) -> HttpResponse:
         """Take one grant or deny away, named as `user:3:search_knowledgebase`."""
         named = request.POST["withdraw"]
-        row = next(
-            (each for each in access_rows_of(obj) if each["name"] == named), None
-        )
+        rows = (access_row(*row) for row in access_rows_of(obj))
+        row = next((each for each in rows if each["name"] == named), None)
         if row is None:
             raise Http404(_("Not found."))
         holder: User | Group = (
@@ -186,31 +232,49 @@ class KnowledgeBaseAdmin(ScopedAdmin[KnowledgeBase]):
         return self.after_access_change(request, obj)
 
 
-def access_rows_of(knowledge_base: KnowledgeBase) -> list[dict[str, Any]]:
-    """Return each grant and deny as the access page shows it, denies first."""
+def access_rows_of(
+    knowledge_base: KnowledgeBase, text: str = ""
+) -> list[tuple[str, int, str, str]]:
+    """Return each grant and deny as (kind, key, holder, codename), denies first.
+
+    With a text, only those of holders whose name holds it.
+    """
     shown = {
         "permission__codename__in": Access.values,
         "content_object": knowledge_base,
     }
+    people = KnowledgeBaseUserAccess.objects.filter(**shown)
+    groups = KnowledgeBaseGroupAccess.objects.filter(**shown)
+    for word in text.split():
+        people = people.filter(
+            models.Q(user__username__icontains=word)
+            | models.Q(user__first_name__icontains=word)
+            | models.Q(user__last_name__icontains=word)
+        )
+        groups = groups.filter(group__name__icontains=word)
     rows = [
-        access_row("user", row.user_id, str(row.user), row.permission.codename)
-        for row in KnowledgeBaseUserAccess.objects.filter(**shown).select_related(
-            "user", "permission"
+        ("user", pk, f"{first} {last}".strip() or name, codename)
+        for pk, name, first, last, codename in people.values_list(
+            "user_id",
+            "user__username",
+            "user__first_name",
+            "user__last_name",
+            "permission__codename",
         )
     ] + [
-        access_row("group", row.group_id, row.group.name, row.permission.codename)
-        for row in KnowledgeBaseGroupAccess.objects.filter(**shown).select_related(
-            "group", "permission"
+        ("group", pk, name, codename)
+        for pk, name, codename in groups.values_list(
+            "group_id", "group__name", "permission__codename"
         )
     ]
     return sorted(
         rows,
         key=lambda row: (
-            row["access"] is not Access.DENY,
-            row["kind"] != "group",
-            row["holder"] != EVERYONE,
-            row["holder"],
-            row["access"],
+            row[3] != Access.DENY,
+            row[0] != "group",
+            row[2] != EVERYONE,
+            row[2],
+            row[3],
         ),
     )
 
@@ -223,24 +287,6 @@ def access_row(kind: str, key: int, holder: str, codename: str) -> dict[str, Any
         "holder": holder,
         "access": Access(codename),
         "name": f"{kind}:{key}:{codename}",
-    }
-
-
-def asked_about(
-    request: HttpRequest, knowledge_base: KnowledgeBase
-) -> dict[str, Any] | None:
-    """Answer "why can or can't this person?" for the person named in the address."""
-    name = request.GET.get("person", "").strip()
-    if not name:
-        return None
-    person = User.objects.filter(username=name).first()
-    if person is None:
-        return {"name": name, "unknown": True}
-    reader = Reader.for_user(person)
-    return {
-        "name": str(person),
-        "search": explain(reader, knowledge_base, Access.SEARCH),
-        "list": explain(reader, knowledge_base, Access.LIST),
     }
 
 

@@ -4,18 +4,21 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from knowledge import viewing
 from knowledge.admin.parts import deletion_of
 from knowledge.models import ApiToken, KnowledgeBase, User
 from knowledge.models.audit import record
@@ -27,6 +30,18 @@ from knowledge.tokens import create_token, revoke_token
 Row = TypeVar("Row", bound=models.Model)
 
 admin.site.unregister(Group)
+
+
+class ViewAsForm(forms.Form):
+    """Why somebody else's view is looked at; the audit keeps it."""
+
+    reason = forms.CharField(
+        label=gettext_lazy("Why?"),
+        max_length=viewing.LONGEST_REASON,
+        help_text=gettext_lazy(
+            "Such as: “asked why the travel rules are missing”. It stays in the audit."
+        ),
+    )
 
 
 class AccountAdmin(AuditedAdmin[Row]):
@@ -60,6 +75,48 @@ class PersonAdmin(AccountAdmin[User], UserAdmin):  # type: ignore[type-arg]
     """
 
     list_display = ("username", "get_full_name", "email", "is_staff", "is_active")
+
+    change_form_template = "admin/knowledge/user/change_form.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the page that begins to see the portal as a person."""
+        return [
+            path(
+                "<int:user_id>/view-as/",
+                self.admin_site.admin_view(self.view_as_view),
+                name="knowledge_user_view_as",
+            ),
+            *super().get_urls(),
+        ]
+
+    def view_as_view(self, request: HttpRequest, user_id: int) -> HttpResponse:
+        """Ask for the reason, and begin to see the portal as a person sees it."""
+        if not viewing.may_view_as(actor_of(request)):
+            raise PermissionDenied
+        person = get_object_or_404(User, pk=user_id)
+        form = ViewAsForm(request.POST or None, label_suffix="")
+        is_possible = person.is_active and person.pk != actor_of(request).pk
+        if request.method == "POST" and is_possible and form.is_valid():
+            viewing.begin(
+                request,
+                person,
+                actor=actor_of(request),
+                reason=form.cleaned_data["reason"],
+            )
+            return HttpResponseRedirect(reverse("portal:search"))
+        return TemplateResponse(
+            request,
+            "admin/knowledge/user/view_as.html",
+            {
+                **self.admin_site.each_context(request),
+                "title": _("View as %(name)s") % {"name": person},
+                "opts": self.opts,
+                "person": person,
+                "form": form,
+                "is_possible": is_possible,
+                "minutes": settings.STRATA_VIEW_AS_MINUTES,
+            },
+        )
 
     def get_readonly_fields(
         self, request: HttpRequest, obj: User | None = None

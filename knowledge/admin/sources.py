@@ -34,6 +34,7 @@ from knowledge.actions import (
     upload_source,
 )
 from knowledge.admin.parts import deletion_of, is_key, reading_of
+from knowledge.admin.visibility import finders_page
 from knowledge.forms import SourceForm, UploadForm
 from knowledge.models import IngestRun, Layer, Source
 from knowledge.models.audit import record
@@ -177,6 +178,11 @@ class SourceAdmin(ScopedAdmin[Source]):
                 view(self.verb_view),
                 name="knowledge_source_verb",
             ),
+            path(
+                "<int:source_id>/finders/",
+                view(self.finders_view),
+                name="knowledge_source_finders",
+            ),
             *super().get_urls(),
         ]
 
@@ -273,6 +279,15 @@ class SourceAdmin(ScopedAdmin[Source]):
         sources = self.get_queryset(request).filter(pk__in=ids)
         rows = {str(source.pk): progress_of(source) for source in sources}
         return JsonResponse({"rows": rows})
+
+    def finders_view(self, request: HttpRequest, source_id: int) -> HttpResponse:
+        """Show who can find one source."""
+        source = self.get_object(request, str(source_id))
+        if source is None:
+            raise Http404(_("Not found."))
+        if not self.has_view_permission(request, source):
+            raise PermissionDenied
+        return finders_page(request, self.admin_site, source.knowledge_base, source)
 
     def verb_view(
         self, request: HttpRequest, source_id: int, verb: str
