@@ -16,7 +16,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check bench-quality bench-search bench-ingest bench-memory \
-	bench-extraction faults doctor clean chromium
+	bench-extraction bench-visibility faults doctor clean chromium
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -60,6 +60,9 @@ bench-memory: $(VENV)/.installed ## Memory of web and worker
 
 bench-extraction: $(VENV)/.installed ## What the readers of PDF, DOCX and the rest find; CORPUS=
 	@$(PY) -m benchmarks.extraction $(ARGS)
+
+bench-visibility: $(VENV)/.installed-dev ## Pages of access at 10,000 readers × 1,000 knowledge bases
+	@$(PY) -m benchmarks.visibility $(ARGS)
 
 faults: $(VENV)/.installed-dev ## Kill, cut and fill up on purpose; SIZE=full for the long run
 	@$(PY) -m benchmarks.faults $(ARGS)

@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 
 # Each as (in minutes, in the long run).
 KILLS, RESTARTS, POISONS = (50, 1000), (4, 100), (5, 200)
+# Random worlds of readers, rows and sources that are compared with the oracle (F8).
+WORLDS = (10_000, 50_000)
+WORLD_TESTS = (
+    "tests/knowledge/test_permissions.py",
+    "tests/retrieval/test_worlds.py",
+)
 LEASE_SECONDS = HEARTBEAT_SECONDS = 6
 # A run may take so long after the last fault before it counts as stuck.
 SETTLE_SECONDS = 240
@@ -61,10 +67,11 @@ def main() -> None:
             "F2": restarted(layer, draw, RESTARTS[place]),
             "F3": poisoned(layer, draw, POISONS[place]),
         }
+    figures["F8"] = worlds(seed, WORLDS[place])
     for name, row in figures.items():
         print(f"{name}  " + "  ".join(f"{key} {value}" for key, value in row.items()))
     print(json.dumps(figures))
-    wrong = ("lost", "doubled", "stuck", "wrong_starts")
+    wrong = ("lost", "doubled", "stuck", "wrong_starts", "mismatched")
     sys.exit(any(row.get(key) for row in figures.values() for key in wrong))
 
 
@@ -235,6 +242,22 @@ def poisoned(layer: Layer, draw: random.Random, number: int) -> dict[str, Any]:
     wait(all_ended, SETTLE_SECONDS * max(1, number // 5))
     wrong = runs.exclude(state=RunState.FAILED, code="dead-letter", attempts=3)
     return {"poisons": number, "wrong_starts": wrong.count(), **verdict(healthy)}
+
+
+def worlds(seed: int, number: int) -> dict[str, Any]:
+    """Compare what readers find in random worlds with a plain oracle (F8)."""
+    say(f"F8: {number} random worlds")
+    changes = {"STRATA_TEST_WORLDS": str(number), "STRATA_TEST_SEED": str(seed)}
+    left_out = {"DJANGO_SETTINGS_MODULE", "STRATA_VAR_DIR", "SECRET_KEY"}
+    kept_ones = {key: text for key, text in os.environ.items() if key not in left_out}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-k", "oracle", *WORLD_TESTS],
+        cwd=ROOT,
+        env={**kept_ones, **changes},
+        stdout=sys.stderr,
+        check=False,
+    )
+    return {"worlds": number, "mismatched": int(done.returncode != 0)}
 
 
 def say(sentence: str) -> None:

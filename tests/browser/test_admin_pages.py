@@ -98,6 +98,15 @@ def addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
     found["history"] = reverse("admin:knowledge_source_history", args=[source.pk])
     access = reverse("admin:knowledge_knowledgebase_access", args=[shelves.handbook.pk])
     found["access"] = f"{access}?person=granted"
+    found["finders"] = reverse(
+        "admin:knowledge_knowledgebase_finders", args=[shelves.handbook.pk]
+    )
+    source_finders = reverse("admin:knowledge_source_finders", args=[source.pk])
+    found["source-finders"] = f"{source_finders}?person=granted"
+    found["bulk"] = reverse("admin:knowledge_knowledgebase_bulk")
+    found["view-as"] = reverse(
+        "admin:knowledge_user_view_as", args=[cast.granted.user.pk]
+    )
     found["overview"] = reverse("admin:index")
     found["groups"] = reverse("admin:auth_group_changelist")
     found["group"] = reverse("admin:auth_group_change", args=[cast.members.pk])
