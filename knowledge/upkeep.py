@@ -14,6 +14,7 @@ from django_q.models import Failure
 
 from knowledge.actions import discard_original
 from knowledge.embedding import vectors_stored
+from knowledge.memory import sweep_conversations
 from knowledge.models import Document, Original, StagedVector
 from knowledge.models.source import ORIGINALS
 
@@ -27,6 +28,7 @@ FAILURE_DAYS = 30
 
 def clean() -> None:
     """Delete all of it."""
+    conversations = sweep_conversations()
     revisions = sweep_revisions()
     originals = sweep_originals()
     files = sweep_files(default_storage)
@@ -35,8 +37,9 @@ def clean() -> None:
         StagedVector.objects.filter(created_at__lt=old).delete()
     Failure.objects.filter(stopped__lt=Now() - timedelta(days=FAILURE_DAYS)).delete()
     logger.info(
-        "Deleted %s replaced revisions past their time, %s originals without a source "
-        "and %s files without a row.",
+        "Deleted %s conversations that have ended, %s replaced revisions past their "
+        "time, %s originals without a source and %s files without a row.",
+        conversations,
         revisions,
         originals,
         files,

@@ -30,12 +30,15 @@ class Reach:
     `layer_ids` None is every layer of the reader's knowledge bases; an empty one is
     none. `metadata` is matched exactly, as strings (S1-ING-04). `sizes` holds how many
     passages each knowledge base has; a hint for choosing the quickest way, no more.
+    `memory` is the reader whose person and conversation decide, where what is
+    remembered about them is searched.
     """
 
     knowledge_base_ids: frozenset[int]
     layer_ids: frozenset[int] | None
     metadata: Filters
     sizes: Mapping[int, Size]
+    memory: Reader | None = None
 
     @classmethod
     def of(
@@ -48,7 +51,9 @@ class Reach:
         bases = reader.searchable
         is_empty = not bases or layer_ids == frozenset()
         filters = tuple(sorted((metadata or {}).items()))
-        return cls(bases, layer_ids, filters, {} if is_empty else sizes_of(bases))
+        sizes = {} if is_empty else sizes_of(bases)
+        memory = reader if reader.recalls else None
+        return cls(bases, layer_ids, filters, sizes, memory)
 
     def within(self, layer_ids: frozenset[int]) -> "Reach":
         """Return the part of it in some layers."""
@@ -72,24 +77,29 @@ class Reach:
 
         More conditions on `knowledge_passage` may be added to it with AND.
         """
-        return visible_sql(self.knowledge_base_ids, self.layer_ids, self.metadata)
+        return visible_sql(
+            self.knowledge_base_ids, self.layer_ids, self.metadata, self.memory
+        )
 
     @property
     def hidden(self) -> Sql:
         """What stands after FROM in a query for the passages that are left out."""
-        return hidden_sql(self.knowledge_base_ids)
+        return hidden_sql(self.knowledge_base_ids, self.memory)
 
 
 @lru_cache(maxsize=256)
 def visible_sql(
-    bases: frozenset[int], layer_ids: frozenset[int] | None, metadata: Filters
+    bases: frozenset[int],
+    layer_ids: frozenset[int] | None,
+    metadata: Filters,
+    memory: Reader | None,
 ) -> Sql:
     """Return the conditions of `visible_to` and of the filters, as the ORM writes them.
 
     They depend on nothing but the ids and values given; writing them anew for each
     search would cost more than many a search.
     """
-    passages = Passage.objects.visible_to(reader_of(bases))
+    passages = Passage.objects.visible_to(reader_of(bases, memory))
     if layer_ids is not None:
         passages = passages.filter(layer_id__in=layer_ids)
     if metadata:
@@ -98,9 +108,9 @@ def visible_sql(
 
 
 @lru_cache(maxsize=256)
-def hidden_sql(bases: frozenset[int]) -> Sql:
+def hidden_sql(bases: frozenset[int], memory: Reader | None) -> Sql:
     """Return the conditions of `hidden_from`."""
-    return after_from(Passage.objects.hidden_from(reader_of(bases)))
+    return after_from(Passage.objects.hidden_from(reader_of(bases, memory)))
 
 
 @lru_cache(maxsize=1)
@@ -109,9 +119,9 @@ def live_sources_sql() -> Sql:
     return after_from(Source.objects.live())
 
 
-def reader_of(bases: frozenset[int]) -> Reader:
+def reader_of(bases: frozenset[int], memory: Reader | None) -> Reader:
     """Return a reader whose knowledge bases are resolved already."""
-    reader = Reader(user_id=None)
+    reader = Reader(user_id=None) if memory is None else replace(memory)
     vars(reader)["scope"] = Scope(listed=bases, searchable=bases)
     return reader
 

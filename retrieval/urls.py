@@ -12,6 +12,12 @@ urlpatterns = [
     path("source/<uuid:public_id>/", reading.source_page, name="source"),
     path("original/<int:number>/", reading.original_file, name="original"),
     path("knowledge-bases/", views.knowledge_bases_page, name="knowledge-bases"),
+    path("account/memory/", views.memory_page, name="memory"),
+    path(
+        "account/memory/<uuid:statement_id>/forget/",
+        views.forget_view,
+        name="forget",
+    ),
     path("account/tokens/", views.tokens_page, name="tokens"),
     path(
         "account/tokens/<int:token_id>/revoke/",

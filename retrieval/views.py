@@ -4,13 +4,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
+from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
 from django.db import models
 from django.db.models.functions import RowNumber
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
@@ -22,7 +25,8 @@ from django.views.decorators.http import (
 )
 
 from knowledge.codes import code_keys, find_codes, normalise_code
-from knowledge.models import ApiToken, KnowledgeBase, Layer, Source, User
+from knowledge.memory import forget
+from knowledge.models import ApiToken, KnowledgeBase, Layer, Source, Statement, User
 from knowledge.models.knowledge_base import Language
 from knowledge.permissions import Reader
 from knowledge.terms import content_words
@@ -304,3 +308,32 @@ def revoke_token_view(request: HttpRequest, token_id: int) -> HttpResponse:
     revoke_token(row, actor=owner)
     messages.success(request, _("Revoked. It opens nothing from now on."))
     return redirect("portal:tokens")
+
+
+@login_required
+@require_safe
+@never_cache
+def memory_page(request: HttpRequest) -> HttpResponse:
+    """Show all that is remembered about oneself, whichever conversation it is from."""
+    statements = (
+        Statement.objects.filter(owner=person_of(request))
+        .select_related("source", "conversation")
+        .order_by("-created_at", "-pk")
+    )
+    page = Paginator(statements, RESULTS * 5).get_page(request.GET.get("page", ""))
+    numbers = page.paginator.get_elided_page_range(page.number)
+    return render(
+        request,
+        "retrieval/memory.html",
+        {"page": page, "page_numbers": list(numbers), "now": timezone.now()},
+    )
+
+
+@login_required
+@require_POST
+def forget_view(request: HttpRequest, statement_id: UUID) -> HttpResponse:
+    """Forget one statement about oneself now."""
+    if not forget(reader_of(request), statement_id):
+        raise Http404(_("Not found."))
+    messages.success(request, _("Forgotten. It is recalled nowhere from now on."))
+    return redirect("portal:memory")

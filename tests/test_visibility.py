@@ -31,12 +31,15 @@ import yaml
 from django.db import transaction
 from django.urls import URLResolver, get_resolver
 
+from knowledge.memory import remember, start_conversation
 from knowledge.models import (
     AuditEntry,
+    Conversation,
     EmbeddingSpace,
     KnowledgeBase,
     NeverRule,
     RegisterEntry,
+    Statement,
 )
 from knowledge.models.register import Decision, RuleKind
 from tests.cast import Actor, Cast
@@ -142,7 +145,10 @@ def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
         "layer_id": source.layer_id,
         "token_id": cast.agent_token.token_row.pk,
         "verb": "reindex",
+        "statement_id": Statement.objects.get().public_id,
+        "conversation_id": Conversation.objects.get().public_id,
         "id": cast.granted.user.pk,
+        "user_id": cast.granted.user.pk,
         "knowledgebase": base.pk,
         "layer": source.layer_id,
         "source": source.pk,
@@ -157,6 +163,15 @@ def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
         "registerentry": base.register.get().pk,
         "neverrule": base.never_rules.get().pk,
     }
+
+
+@pytest.fixture(autouse=True)
+def memory(request: pytest.FixtureRequest) -> None:
+    """Something that is remembered about one person, where people knock."""
+    if "cast" in request.fixturenames:
+        cast: Cast = request.getfixturevalue("cast")
+        remember(cast.granted.reader, "Likes short answers.")
+        start_conversation(cast.granted.reader)
 
 
 @pytest.fixture

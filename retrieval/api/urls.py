@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from retrieval.api import views
+from retrieval.api import memory, views
 
 app_name = "api"
 
@@ -11,6 +11,14 @@ urlpatterns = [
     path("passages/<str:ref>", views.PassageView.as_view(), name="passage"),
     path("layers", views.LayersView.as_view(), name="layers"),
     path("me", views.MeView.as_view(), name="me"),
+    path("memory", memory.MemoryView.as_view(), name="memory"),
+    path("memory/<str:statement_id>", memory.StatementView.as_view(), name="statement"),
+    path("conversations", memory.ConversationsView.as_view(), name="conversations"),
+    path(
+        "conversations/<str:conversation_id>/end",
+        memory.ConversationEndView.as_view(),
+        name="conversation-end",
+    ),
     path("schema", views.SchemaView.as_view(), name="schema"),
     path("docs", views.DocsView.as_view(url_name="api:schema"), name="docs"),
     re_path("^", views.NothingView.as_view(), name="nothing"),
