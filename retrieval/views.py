@@ -34,7 +34,7 @@ from knowledge.tokens import create_token, revoke_token
 from retrieval.forms import NewTokenForm
 from retrieval.highlighting import Piece, mark_words
 from retrieval.language import language_of
-from retrieval.results import Branch, Citation, Hit, SearchResult
+from retrieval.results import Branch, Citation, Hit, Match, SearchResult
 from retrieval.search import MOST_RESULTS, SearchInputError, search
 
 RESULTS = 10
@@ -94,6 +94,10 @@ def search_page(request: HttpRequest) -> HttpResponse:
             "result": result,
             "hits": hits,
             "more": more_address(request) if len(hits) == RESULTS else "",
+            "meant": other_query(request, result.did_you_mean) if result else "",
+            "warning": result.confidence.warning
+            if hits and result is not None and result.confidence is not None
+            else "",
             "summary": summary_of(result),
             "error": error,
         },
@@ -105,6 +109,13 @@ def more_address(request: HttpRequest) -> str:
     """Return the address of the same search with as many results as there can be."""
     asked = request.GET.copy()
     asked["more"] = "1"
+    return f"?{asked.urlencode()}"
+
+
+def other_query(request: HttpRequest, query: str) -> str:
+    """Return the address of another query with the same choices."""
+    asked = request.GET.copy()
+    asked["q"] = query
     return f"?{asked.urlencode()}"
 
 
@@ -181,6 +192,8 @@ def path_of(citation: Citation) -> list[str]:
 def reasons_of(hit: Hit, codes: Sequence[str]) -> list[str]:
     """Return, branch by branch, why a hit was found. `codes` are the query's."""
     found = []
+    if hit.match is Match.EXACT:
+        found.append(_("the section that you named"))
     meaning = hit.branches.get(Branch.MEANING)
     if meaning is not None:
         found.append(_("meaning (no. %(rank)s)") % {"rank": meaning.rank})
