@@ -22,12 +22,15 @@ from retrieval.embedding import (
 )
 from retrieval.engine import Found, find
 from retrieval.journal import Journal
+from retrieval.ledger import charge_all
+from retrieval.log import record_search
 from retrieval.reach import Reach
-from retrieval.results import RoutingFallback, SearchResult
+from retrieval.results import Occasion, RoutingFallback, SearchResult
 from retrieval.routing import route
 from retrieval.tuning import SearchType, Tuning, current
 
 MOST_RESULTS = 50
+CHARACTERS_EACH_TOKEN = 4
 MOST_LAYERS = 200
 MOST_FILTERS = 20
 
@@ -54,6 +57,7 @@ def search(
     query_vector: Sequence[float] | None = None,
     query_model: str | None = None,
     tuning: Tuning | None = None,
+    occasion: Occasion | None = None,
 ) -> SearchResult:
     """Return the passages that answer a query best among those the reader may see.
 
@@ -64,7 +68,8 @@ def search(
     default what the settings say. `metadata_filter` holds values that a passage's
     metadata must equal, as strings. `query_vector` takes the place of the query's own
     embedding; `query_model` must then name the model of the active space. `tuning`
-    takes the place of the deployment's settings.
+    takes the place of the deployment's settings. Where `occasion` says through which
+    door it comes, the search is logged and charged.
 
     Raises SearchInputError for arguments that the sender has to correct. A model server
     that is down, slow or another one than the corpus's costs the meaning branch and is
@@ -84,12 +89,25 @@ def search(
         )
         key = asked.key
         kept = recall(key)
+        is_new = kept is None
         if kept is None:
             kept = answer(reader, asked, journal)
             keep(key, asked.reach, kept)
-    return replace(
+    result = replace(
         kept.result, layers_ignored=asked.layers_ignored, stage_ms=journal.stage_ms
     )
+    if occasion is not None and occasion.leaves_trace:
+        record_search(
+            reader,
+            result,
+            kept.found,
+            occasion=occasion,
+            query=asked.text,
+            count=asked.count,
+            metadata_filter=dict(asked.reach.metadata),
+        )
+        charge_all(reader, used_by(asked, kept.found) if is_new else {"search": 1})
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +214,18 @@ def attempt(
         journal=journal,
         vector=vector,
     )
+
+
+def used_by(asked: Asked, found: Found) -> dict[str, int]:
+    """Return what a search costs: itself, and the tokens that were embedded for it."""
+    is_embedded = asked.given is None and found.vector is not None
+    tokens = count_tokens(asked.text) if is_embedded else 0
+    return {"search": 1, "embedding": tokens}
+
+
+def count_tokens(text: str) -> int:
+    """Return about how many tokens a text has: four characters each (R9)."""
+    return -(-len(text) // CHARACTERS_EACH_TOKEN)
 
 
 def result_of(

@@ -34,7 +34,7 @@ from knowledge.tokens import create_token, revoke_token
 from retrieval.forms import NewTokenForm
 from retrieval.highlighting import Piece, mark_words
 from retrieval.language import language_of
-from retrieval.results import Branch, Citation, Hit, Match, SearchResult
+from retrieval.results import Branch, Citation, Hit, Match, Occasion, SearchResult
 from retrieval.search import MOST_RESULTS, SearchInputError, search
 
 RESULTS = 10
@@ -81,7 +81,13 @@ def search_page(request: HttpRequest) -> HttpResponse:
     result, error = None, ""
     if query:
         try:
-            result = search(reader, query, layers=chosen or None, top_k=top_k)
+            result = search(
+                reader,
+                query,
+                layers=chosen or None,
+                top_k=top_k,
+                occasion=Occasion("portal"),
+            )
         except SearchInputError as refused:
             error = refused.message
     hits = shown_hits(result, layers)

@@ -19,6 +19,7 @@ from retrieval.api import serializers
 from retrieval.api.authentication import TokenAuthentication
 from retrieval.api.errors import LengthRequiredError, protect
 from retrieval.passages import find_span
+from retrieval.results import Occasion
 from retrieval.search import SearchInputError, search
 
 # The search's names of what it takes, where the API's are others.
@@ -106,6 +107,7 @@ class SearchView(ApiView):
                 metadata_filter=asked.get("metadata_filter"),
                 query_vector=asked.get("query_vector"),
                 query_model=asked.get("model"),
+                occasion=Occasion("api"),
             )
         except SearchInputError as error:
             field = FIELDS.get(error.field, error.field)
