@@ -1,7 +1,7 @@
 """What is done now and then: deleting what is past its time or belongs to nothing."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import PurePosixPath
 
@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 UPLOAD_HOURS = 1
 STAGED_DAYS = 1
 FAILURE_DAYS = 30
+# What the apps above this one have to clean up; each adds its own when it is loaded.
+ALSO: list[Callable[[], object]] = []
 
 
 def clean() -> None:
@@ -44,6 +46,8 @@ def clean() -> None:
         originals,
         files,
     )
+    for act in ALSO:
+        act()
 
 
 def sweep_revisions() -> int:

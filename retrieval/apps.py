@@ -8,3 +8,10 @@ class RetrievalConfig(AppConfig):
 
     name = "retrieval"
     verbose_name = "Retrieval"
+
+    def ready(self) -> None:
+        """Let the daily upkeep count and delete what is past its time here too."""
+        from knowledge import upkeep
+        from retrieval.retention import age_log
+
+        upkeep.ALSO.append(age_log)

@@ -59,6 +59,7 @@ def record_search(
     fallback = result.routing_fallback
     row = SearchLog(
         person_id=reader.user_id,
+        acting_id=reader.acting_user_id,
         token_id=reader.token_id,
         by_agent=reader.is_agent,
         door=occasion.door,

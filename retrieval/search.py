@@ -22,7 +22,7 @@ from retrieval.embedding import (
 )
 from retrieval.engine import Found, find
 from retrieval.journal import Journal
-from retrieval.ledger import charge_all
+from retrieval.ledger import charge_search
 from retrieval.log import record_search
 from retrieval.reach import Reach
 from retrieval.results import Occasion, RoutingFallback, SearchResult
@@ -30,7 +30,6 @@ from retrieval.routing import route
 from retrieval.tuning import SearchType, Tuning, current
 
 MOST_RESULTS = 50
-CHARACTERS_EACH_TOKEN = 4
 MOST_LAYERS = 200
 MOST_FILTERS = 20
 
@@ -106,7 +105,12 @@ def search(
             count=asked.count,
             metadata_filter=dict(asked.reach.metadata),
         )
-        charge_all(reader, used_by(asked, kept.found) if is_new else {"search": 1})
+        charge_search(
+            reader,
+            asked.text,
+            kept.found if is_new else None,
+            embedded=asked.given is None,
+        )
     return result
 
 
@@ -214,18 +218,6 @@ def attempt(
         journal=journal,
         vector=vector,
     )
-
-
-def used_by(asked: Asked, found: Found) -> dict[str, int]:
-    """Return what a search costs: itself, and the tokens that were embedded for it."""
-    is_embedded = asked.given is None and found.vector is not None
-    tokens = count_tokens(asked.text) if is_embedded else 0
-    return {"search": 1, "embedding": tokens}
-
-
-def count_tokens(text: str) -> int:
-    """Return about how many tokens a text has: four characters each (R9)."""
-    return -(-len(text) // CHARACTERS_EACH_TOKEN)
 
 
 def result_of(

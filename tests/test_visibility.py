@@ -35,6 +35,7 @@ from knowledge.memory import remember, start_conversation
 from knowledge.models import (
     AuditEntry,
     Conversation,
+    Department,
     EmbeddingSpace,
     KnowledgeBase,
     NeverRule,
@@ -42,6 +43,7 @@ from knowledge.models import (
     Statement,
 )
 from knowledge.models.register import Decision, RuleKind
+from retrieval.models import SearchLog
 from tests.cast import Actor, Cast
 from tests.stored_corpus import CANARY, Corpus
 
@@ -162,7 +164,15 @@ def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
         "embeddingspace": EmbeddingSpace.objects.get().pk,
         "registerentry": base.register.get().pk,
         "neverrule": base.never_rules.get().pk,
+        "department": Department.objects.get().pk,
+        "searchlog": base_log(base).pk,
+        "log_id": base_log(base).pk,
     }
+
+
+def base_log(base: KnowledgeBase) -> SearchLog:
+    """Return the logged search in one knowledge base."""
+    return SearchLog.objects.get(knowledge_bases=[base.pk])
 
 
 @pytest.fixture(autouse=True)
@@ -176,7 +186,7 @@ def memory(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def registers(corpus: Corpus) -> None:
-    """A candidate and a rule in each knowledge base; the vault's name the canary."""
+    """A candidate, a rule and a search in each knowledge base; the vault's name the canary."""
     for base in (corpus.handbook, corpus.branches, corpus.vault):
         word = CANARY if base == corpus.vault else base.slug
         RegisterEntry.objects.create(
@@ -192,6 +202,32 @@ def registers(corpus: Corpus) -> None:
             pattern=f"{word}*.pst",
             reason=f"{word} keeps them.",
         )
+        passage = base.passages.order_by("pk").first()
+        assert passage is not None
+        ref = passage.document.ref(passage.start, passage.end)
+        SearchLog.objects.create(
+            door="portal",
+            query=f"What of {word}?",
+            count=5,
+            knowledge_bases=[base.pk],
+            layers=[passage.layer_id],
+            layer_id=passage.layer_id,
+            fused=[passage.pk],
+            rankings={"keywords": [[passage.pk, 0.5, 0]]},
+            hits=[
+                {
+                    "passage": passage.pk,
+                    "ref": ref,
+                    "match": "ranked",
+                    "score": 0.1,
+                    "similarity": 0.8,
+                    "rerank_score": None,
+                }
+            ],
+            returned=1,
+            status="found",
+        )
+    Department.objects.create(name="Archive")
 
 
 def words_of(response: Any) -> str:

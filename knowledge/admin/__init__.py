@@ -1,5 +1,6 @@
 """The staff's pages, each on a `ScopedAdmin`."""
 
+from knowledge.admin.departments import DepartmentAdmin, LedgerAdmin
 from knowledge.admin.knowledge_bases import KnowledgeBaseAdmin, LayerAdmin
 from knowledge.admin.people import ApiTokenAdmin, PersonAdmin, RoleAdmin
 from knowledge.admin.records import (
@@ -15,11 +16,13 @@ from knowledge.admin.sources import SourceAdmin
 __all__ = [
     "ApiTokenAdmin",
     "AuditEntryAdmin",
+    "DepartmentAdmin",
     "DocumentAdmin",
     "EmbeddingSpaceAdmin",
     "IngestRunAdmin",
     "KnowledgeBaseAdmin",
     "LayerAdmin",
+    "LedgerAdmin",
     "NeverRuleAdmin",
     "PassageAdmin",
     "PersonAdmin",

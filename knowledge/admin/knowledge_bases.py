@@ -46,7 +46,7 @@ class KnowledgeBaseAdmin(ScopedAdmin[KnowledgeBase]):
     ordering = ("name",)
     list_display = ("name", "slug", "source_count", "passage_count", "access_link")
     search_fields = ("name", "slug", "description")
-    fields = ("name", "slug", "description")
+    fields = ("name", "slug", "description", "department")
     prepopulated_fields = {"slug": ("name",)}
     change_form_template = "admin/knowledge/knowledgebase/change_form.html"
     change_list_template = "admin/knowledge/knowledgebase/change_list.html"

@@ -75,6 +75,10 @@ class PersonAdmin(AccountAdmin[User], UserAdmin):  # type: ignore[type-arg]
     """
 
     list_display = ("username", "get_full_name", "email", "is_staff", "is_active")
+    fieldsets = (
+        *(UserAdmin.fieldsets or ()),
+        (gettext_lazy("Department"), {"fields": ("department",)}),
+    )
 
     change_form_template = "admin/knowledge/user/change_form.html"
 

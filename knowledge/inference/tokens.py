@@ -118,6 +118,11 @@ def unpack(packed: bytes) -> TokenVectors:
     return TokenVectors(_to_unit(vectors.reshape(count, dimension)), tuple(ends))
 
 
+def token_count(packed: bytes) -> int:
+    """Return how many tokens packed vectors, or their first bytes, stand for."""
+    return int(_HEADER.unpack_from(packed)[3]) if packed else 0
+
+
 def maxsim(query: bytes, passage: bytes) -> float:
     """Mean over the query's tokens of the best cosine against the passage's tokens.
 

@@ -134,10 +134,10 @@ class Migration(migrations.Migration):
                         choices=[
                             ("search", "searches"),
                             ("ask", "questions"),
-                            ("embedding", "embedding of questions"),
-                            ("rewrite", "rewriting of questions"),
+                            ("embedding", "embedding"),
+                            ("rewrite", "rewriting"),
                             ("rerank", "reranking"),
-                            ("ingest", "indexing of documents"),
+                            ("ingest", "indexing"),
                         ],
                         max_length=10,
                         verbose_name="kind",

@@ -11,10 +11,10 @@ class Kind(models.TextChoices):
 
     SEARCH = "search", _("searches")
     ASK = "ask", _("questions")
-    EMBEDDING = "embedding", _("embedding of questions")
-    REWRITE = "rewrite", _("rewriting of questions")
+    EMBEDDING = "embedding", _("embedding")
+    REWRITE = "rewrite", _("rewriting")
     RERANK = "rerank", _("reranking")
-    INGEST = "ingest", _("indexing of documents")
+    INGEST = "ingest", _("indexing")
 
 
 COUNTED = (Kind.SEARCH, Kind.ASK)

@@ -231,6 +231,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "acting",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="really asked by",
+                    ),
+                ),
+                (
                     "token",
                     models.ForeignKey(
                         db_index=False,
@@ -244,7 +255,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name": "search",
-                "verbose_name_plural": "search log",
+                "verbose_name_plural": "searches",
                 "ordering": ["-at", "-pk"],
                 "permissions": [("export_searchlog", "Can export the search log")],
                 "default_permissions": ("view",),

@@ -33,6 +33,8 @@ class SearchLog(models.Model):
     people typed is scrubbed (R16). No text of a passage is in it: passages are named by
     their ids, and read through the visibility of whoever reads the log.
 
+    `acting` is the member of staff who saw the portal as the person did, if any.
+
     `knowledge_bases` is the resolved list, `layers` the layers it was routed or
     narrowed to (null: all of the list). `rankings` holds, by branch, rows of
     (passage id, raw score, relaxed 0 or 1) in the branch's order; `fused` the ids of
@@ -51,6 +53,14 @@ class SearchLog(models.Model):
         on_delete=models.SET_NULL,
         null=True,
         related_name="+",
+    )
+    acting = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("really asked by"),
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+        db_index=False,
     )
     token = models.ForeignKey(
         ApiToken,
@@ -113,7 +123,7 @@ class SearchLog(models.Model):
         """Read newest first; a right of its own, which no role but the auditor has."""
 
         verbose_name = _("search")
-        verbose_name_plural = _("search log")
+        verbose_name_plural = _("searches")
         ordering = ["-at", "-pk"]
         default_permissions = ("view",)
         permissions = [("export_searchlog", "Can export the search log")]
@@ -126,8 +136,8 @@ class SearchLog(models.Model):
         ]
 
     def __str__(self) -> str:
-        """Return the question."""
-        return self.query
+        """Return its number: whatever keeps this must not keep the question."""
+        return f"search {self.pk}"
 
 
 class SearchDay(models.Model):

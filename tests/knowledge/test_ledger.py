@@ -1,5 +1,6 @@
 """Who pays for what: units always, money only where there is a price."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -11,7 +12,12 @@ from knowledge.ledger import charge_person
 from knowledge.models import Department, LedgerEntry
 from knowledge.models.ledger import Kind
 from knowledge.permissions import Reader
-from retrieval.ledger import charge, charge_all
+from retrieval.embedding import embed_now
+from retrieval.engine import find
+from retrieval.journal import Journal
+from retrieval.ledger import charge, charge_all, charge_search
+from retrieval.reach import Reach
+from retrieval.tuning import current
 from tests.cast import Cast
 from tests.factories import KnowledgeBaseFactory, UserFactory
 from tests.stored_corpus import Corpus, bring_in
@@ -110,3 +116,31 @@ def test_a_department_that_was_charged_stays() -> None:
 def test_a_price_is_never_negative() -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         Department.objects.create(name="Branches", search_price=Decimal(-1))
+
+
+@pytest.mark.req("R24")
+def test_a_search_is_charged_with_the_tokens_it_used(
+    corpus: Corpus, cast: Cast
+) -> None:
+    query = "What happens when a member loses the card?"
+    reader = cast.granted.reader
+    journal = Journal()
+    found = find(
+        Reach.of(reader),
+        query,
+        tuning=current(),
+        count=5,
+        journal=journal,
+        vector=lambda: embed_now(query, journal),
+        reranks=True,
+    )
+    charge_search(reader, query, found, embedded=True)
+    used = dict(LedgerEntry.objects.exclude(kind="ingest").values_list("kind", "units"))
+    assert used["search"] == 1
+    assert 8 <= used["embedding"] <= 14
+    assert used["rerank"] > 20 * len(found.reranked)
+    LedgerEntry.objects.all().delete()
+    # The sender's own vector and an answer from the cache cost the search alone.
+    charge_search(reader, query, replace(found, reranked={}), embedded=False)
+    charge_search(reader, query, None, embedded=True)
+    assert list(LedgerEntry.objects.values_list("kind", "units")) == [("search", 1)] * 2

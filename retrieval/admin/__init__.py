@@ -1,0 +1,5 @@
+"""The staff's pages of searches."""
+
+from retrieval.admin.log import SearchLogAdmin
+
+__all__ = ["SearchLogAdmin"]
