@@ -209,7 +209,10 @@ def layer_rows(since: date, administered: frozenset[int]) -> list[Row]:
 
 def counted(rows: QuerySet[Any], number: Aggregate) -> QuerySet[Any, dict[str, Any]]:
     """Return the rows' numbers by layer and outcome."""
-    return rows.order_by().values("layer", "status").annotate(number=number)
+    found: QuerySet[Any, dict[str, Any]] = (
+        rows.order_by().values("layer", "status").annotate(number=number)
+    )
+    return found
 
 
 # --- Drawings --------------------------------------------------------------------

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from asgiref.sync import sync_to_async
@@ -183,5 +184,6 @@ def streamed(
 
 async def _in_threads(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
     """Yield what an iterator gives that asks the database on its way."""
-    while (part := await sync_to_async(next)(parts, None)) is not None:
+    following = sync_to_async(partial(next, parts, None))
+    while (part := await following()) is not None:
         yield part

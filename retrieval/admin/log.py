@@ -121,13 +121,15 @@ def field_of(name: str) -> forms.Field:
     if name == "reranking":
         return forms.BooleanField(label=label, required=False)
     bounds = NUMBERS[name]
-    kind = forms.IntegerField if bounds.is_whole else forms.FloatField
-    return kind(
+    if bounds.is_whole:
+        return forms.IntegerField(
+            label=label, min_value=int(bounds.least), max_value=int(bounds.most)
+        )
+    return forms.FloatField(
         label=label,
         min_value=bounds.least,
         max_value=bounds.most,
-        step_size=None,
-        widget=forms.NumberInput(attrs={"step": "1" if bounds.is_whole else "any"}),
+        widget=forms.NumberInput(attrs={"step": "any"}),
     )
 
 
