@@ -172,7 +172,7 @@ def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
 
 def base_log(base: KnowledgeBase) -> SearchLog:
     """Return the logged search in one knowledge base."""
-    return SearchLog.objects.get(knowledge_bases=[base.pk])
+    return SearchLog.objects.filter(knowledge_bases=[base.pk]).earliest("pk")
 
 
 @pytest.fixture(autouse=True)
