@@ -294,7 +294,7 @@ def count_hidden(row: SearchLog) -> int:
     everything = frozenset(KnowledgeBase.objects.shared().values_list("pk", flat=True))
     journal = Journal()
     found = find(
-        Reach.of(reader_of(everything)),
+        Reach.of(reader_of(everything, None)),
         row.query,
         tuning=current(),
         count=1,
