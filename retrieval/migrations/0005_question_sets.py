@@ -2,6 +2,7 @@
 
 import django.contrib.postgres.fields
 import django.db.models.deletion
+import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
@@ -209,6 +210,12 @@ class Migration(migrations.Migration):
                 (
                     "created_at",
                     models.DateTimeField(auto_now_add=True, verbose_name="requested"),
+                ),
+                (
+                    "queued_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="queued"
+                    ),
                 ),
                 (
                     "finished_at",

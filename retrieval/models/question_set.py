@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Self
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from knowledge.models import KnowledgeBase
@@ -91,6 +92,12 @@ class QuestionSet(models.Model):
     def __str__(self) -> str:
         """Return the name."""
         return self.name
+
+    @property
+    def knowledge_base_id(self) -> int | None:
+        """The knowledge base whose administrators read of it in the audit."""
+        first = self.knowledge_bases.order_by("pk").first()
+        return first.pk if first is not None else None
 
 
 class QuestionLanguage(models.TextChoices):
@@ -238,6 +245,7 @@ class SetRun(models.Model):
     ranked_questions = models.PositiveIntegerField(default=0)
     judged_questions = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(_("requested"), auto_now_add=True)
+    queued_at = models.DateTimeField(_("queued"), default=timezone.now)
     finished_at = models.DateTimeField(_("finished"), null=True)
 
     objects = SetRunQuerySet.as_manager()

@@ -1,0 +1,10 @@
+"""What the queue carries of retrieval: ids. Every task may run twice."""
+
+from knowledge.vitals import CLUSTER, leave_sign
+from retrieval import measuring
+
+
+def run_question_set(run_id: int) -> str:
+    """Carry one run of a question set as far as it goes."""
+    leave_sign(CLUSTER)
+    return measuring.carry_out(run_id)
