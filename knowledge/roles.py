@@ -28,7 +28,7 @@ OPERATE = [
     "switch_source",
     "reindex_source",
     "run_questionset",
-    "use_searchlab",
+    "view_searchlab",
     "view_tuningrecord",
 ]
 EDIT = [

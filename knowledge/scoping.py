@@ -71,11 +71,16 @@ def within_scope(
 ) -> models.QuerySet[Row]:
     """Return the rows that belong to knowledge bases the person administers.
 
-    Models that belong to no knowledge base are returned as they are.
+    Rows that may belong to several knowledge bases are asked by their own queryset's
+    `administered_by`. Models that belong to none are returned as they are.
     """
     path = PATHS.get(queryset.model._meta.model_name or "")
     if path is None:
-        return queryset
+        administered_by = getattr(queryset, "administered_by", None)
+        if administered_by is None:
+            return queryset
+        found: models.QuerySet[Row] = administered_by(actor_of(request))
+        return found
     ids = administered_ids(request)
     if queryset.model._meta.model_name in FOR_ALL and (
         ids or request.user.is_superuser

@@ -7,7 +7,7 @@ class RetrievalConfig(AppConfig):
     """Search, citations and the doors that agents and readers come through."""
 
     name = "retrieval"
-    verbose_name = "Retrieval"
+    verbose_name = "Search"
 
     def ready(self) -> None:
         """Let the daily upkeep count and delete what is past its time here too."""

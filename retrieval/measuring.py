@@ -60,6 +60,8 @@ MOST_ATTEMPTS: Final = 3
 # How often, and with what pause (s), a question waits for its vector.
 EMBED_TRIES: Final = 3
 EMBED_PAUSE: Final = 2.0
+# How long the runs are kept that only tried other settings.
+KEEP_TRIALS: Final = timedelta(days=30)
 OPEN_STATES: Final = (SetRunState.QUEUED, SetRunState.RUNNING)
 
 
@@ -413,6 +415,9 @@ def keep(run: SetRun, outcome: QuestionOutcome) -> bool:
 
 def finish(run: SetRun) -> None:
     """Write the figures of a run whose questions were all asked."""
+    run.question_set.runs.filter(
+        is_trial=True, created_at__lt=Now() - KEEP_TRIALS
+    ).delete()
     told = figures(judgements(run).values())
     run.ndcg, run.recall = told.ndcg, told.recall
     run.refusal_accuracy = told.refusal_accuracy
@@ -472,9 +477,7 @@ def figures_of(run: SetRun) -> Figures:
     )
 
 
-def runs_over_time(question_set: QuestionSet, most: int) -> list[SetRun]:
-    """Return the last finished runs under settings that held, oldest first."""
-    rows: models.QuerySet[SetRun] = question_set.runs.filter(
-        state=SetRunState.DONE, is_trial=False
-    )
+def over_time(runs: models.QuerySet[SetRun], most: int) -> list[SetRun]:
+    """Return the last finished ones under settings that held, oldest first."""
+    rows = runs.filter(state=SetRunState.DONE, is_trial=False)
     return list(rows[:most])[::-1]

@@ -43,7 +43,9 @@ from knowledge.models import (
     Statement,
 )
 from knowledge.models.register import Decision, RuleKind
-from retrieval.models import SearchLog
+from retrieval.measuring import request_run
+from retrieval.models import QuestionSet, SearchLog, TuningProposal
+from retrieval.tuning import current, values_of
 from tests.cast import Actor, Cast
 from tests.stored_corpus import CANARY, Corpus
 
@@ -167,6 +169,22 @@ def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
         "department": Department.objects.get().pk,
         "searchlog": base_log(base).pk,
         "log_id": base_log(base).pk,
+        **fill_question_set(base, cast),
+    }
+
+
+def fill_question_set(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
+    """Return the set of one knowledge base, with what hangs on it."""
+    found = base.question_sets.get()
+    proposal = TuningProposal.objects.get(created_by=cast.editor.user)
+    return {
+        "question_set_id": found.pk,
+        "form": "csv",
+        "version": 0,
+        "proposal_id": proposal.pk,
+        "run_id": found.runs.get().pk,
+        "questionset": found.pk,
+        "question": found.questions.get().pk,
     }
 
 
@@ -230,6 +248,25 @@ def registers(corpus: Corpus) -> None:
     Department.objects.create(name="Archive")
 
 
+@pytest.fixture
+def question_sets(corpus: Corpus, cast: Cast) -> None:
+    """A set with a run in each knowledge base; the vault's holds the canary."""
+    assert cast.superuser.user is not None
+    for base in (corpus.handbook, corpus.branches, corpus.vault):
+        word = CANARY if base == corpus.vault else base.slug
+        made = QuestionSet.objects.create(name=f"Questions of {word}")
+        made.knowledge_bases.add(base)
+        made.questions.create(text=f"Where is {word}?", places=[{"file": word}])
+        run = request_run(made, current(), actor=cast.superuser.user)
+        run.outcomes.create(
+            question=made.questions.get(),
+            hits=[{"ref": "d1:0-5", "file": f"{word}.md", "lines": "1"}],
+        )
+    TuningProposal.objects.create(
+        values=values_of(current()), based_on=0, created_by=cast.editor.user
+    )
+
+
 def words_of(response: Any) -> str:
     """Return body and headers in small letters."""
     body = (
@@ -277,6 +314,7 @@ def test_each_door_answers_each_person_as_the_table_says(
     part: str,
     corpus: Corpus,
     registers: None,
+    question_sets: None,
     cast: Cast,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -310,7 +348,7 @@ def test_each_door_answers_each_person_as_the_table_says(
 @pytest.mark.req("REL-A3")
 @pytest.mark.django_db
 def test_the_insider_meets_the_canary(
-    corpus: Corpus, registers: None, cast: Cast
+    corpus: Corpus, registers: None, question_sets: None, cast: Cast
 ) -> None:
     # Else its absence for all others would show nothing.
     found = fill(corpus.vault, cast)
@@ -322,7 +360,7 @@ def test_the_insider_meets_the_canary(
 @pytest.mark.req("REL-A10", "D25")
 @pytest.mark.django_db
 def test_a_hidden_file_is_answered_like_one_that_never_was(
-    corpus: Corpus, registers: None, cast: Cast
+    corpus: Corpus, registers: None, question_sets: None, cast: Cast
 ) -> None:
     hidden = fill(corpus.vault, cast)
     client = cast.granted.client()

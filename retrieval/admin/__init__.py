@@ -1,5 +1,16 @@
 """The staff's pages of searches."""
 
+from retrieval.admin.lab import SearchLabAdmin
 from retrieval.admin.log import SearchLogAdmin
+from retrieval.admin.question_sets import QuestionAdmin, QuestionSetAdmin
+from retrieval.admin.set_runs import SetRunAdmin
+from retrieval.admin.tuning import TuningRecordAdmin
 
-__all__ = ["SearchLogAdmin"]
+__all__ = [
+    "QuestionAdmin",
+    "QuestionSetAdmin",
+    "SearchLabAdmin",
+    "SearchLogAdmin",
+    "SetRunAdmin",
+    "TuningRecordAdmin",
+]

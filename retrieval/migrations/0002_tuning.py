@@ -96,7 +96,19 @@ class Migration(migrations.Migration):
                 "verbose_name": "search settings",
                 "verbose_name_plural": "search settings",
                 "ordering": ["-version"],
-                "permissions": [("use_searchlab", "Can use the search lab")],
             },
+        ),
+        migrations.CreateModel(
+            name="SearchLab",
+            fields=[],
+            options={
+                "verbose_name": "search lab",
+                "verbose_name_plural": "search lab",
+                "proxy": True,
+                "default_permissions": ("view",),
+                "indexes": [],
+                "constraints": [],
+            },
+            bases=("retrieval.tuningrecord",),
         ),
     ]

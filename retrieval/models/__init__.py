@@ -9,7 +9,7 @@ from retrieval.models.question_set import (
     SetRun,
     TuningCheck,
 )
-from retrieval.models.tuning import TuningProposal, TuningRecord
+from retrieval.models.tuning import SearchLab, TuningProposal, TuningRecord
 
 __all__ = [
     "Question",
@@ -17,6 +17,7 @@ __all__ = [
     "QuestionSet",
     "RequestAllowance",
     "SearchDay",
+    "SearchLab",
     "SearchLog",
     "SetRun",
     "TuningCheck",

@@ -33,10 +33,9 @@ class QuestionSetQuerySet(models.QuerySet["QuestionSet"]):
         if user.is_active and user.is_superuser:
             return self
         ids = administered_ids(user)
-        others = KnowledgeBase.objects.exclude(pk__in=ids)
         return self.filter(
             models.Exists(self.covered().filter(knowledgebase__in=ids)),
-            ~models.Exists(self.covered().filter(knowledgebase__in=others)),
+            ~models.Exists(self.covered().exclude(knowledgebase__in=ids)),
         )
 
     def covered(self) -> models.QuerySet[models.Model]:

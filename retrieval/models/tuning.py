@@ -45,16 +45,27 @@ class TuningRecord(models.Model):
     objects = TuningRecordQuerySet.as_manager()
 
     class Meta:
-        """Newest first. The lab has a permission of its own."""
+        """Newest first."""
 
         verbose_name = _("search settings")
         verbose_name_plural = _("search settings")
         ordering = ["-version"]
-        permissions = [("use_searchlab", "Can use the search lab")]
 
     def __str__(self) -> str:
         """Return which settings."""
-        return _("Search settings, version %(version)s") % {"version": self.version}
+        return _("search settings, version %(version)s") % {"version": self.version}
+
+
+class SearchLab(TuningRecord):
+    """The page where settings are tried, as the admin knows pages: by a model."""
+
+    class Meta:
+        """A permission of its own, and no rows but those of the settings."""
+
+        proxy = True
+        verbose_name = _("search lab")
+        verbose_name_plural = _("search lab")
+        default_permissions = ("view",)
 
 
 class TuningProposal(models.Model):
@@ -83,6 +94,6 @@ class TuningProposal(models.Model):
 
     def __str__(self) -> str:
         """Return over what it was made."""
-        return _("Proposed settings over version %(version)s") % {
+        return _("proposed settings over version %(version)s") % {
             "version": self.based_on
         }

@@ -11,6 +11,11 @@ from knowledge.models.audit import record
 from knowledge.models.ingest import RunState, Stage
 from knowledge.models.register import Decision, RuleKind
 from knowledge.models.source import SourceState
+from retrieval.adjusting import propose_tuning, save_tuning
+from retrieval.exchange import Line
+from retrieval.measuring import carry_out, check_proposal, import_lines, request_run
+from retrieval.models import QuestionSet, SetRun
+from retrieval.tuning import current
 from tests.browser.conftest import SCREENSHOTS, Visit
 from tests.browser.test_pages import MODES, overflow
 from tests.cast import Cast
@@ -111,7 +116,56 @@ def addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
     found["groups"] = reverse("admin:auth_group_changelist")
     found["group"] = reverse("admin:auth_group_change", args=[cast.members.pk])
     found["password"] = reverse("admin:password_change")
-    return found
+    return {**found, **tuning_addresses(shelves, cast)}
+
+
+def tuning_addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
+    """Return the pages of settings, question sets and the lab, with runs to show."""
+    boss = cast.superuser.user
+    assert boss is not None
+    save_tuning(propose_tuning({"weight_keywords": 0.4}, actor=boss), actor=boss)
+    made = QuestionSet.objects.create(
+        name="What tenants ask", asked_as=cast.granted.user
+    )
+    made.knowledge_bases.add(shelves.handbook)
+    place = {"file": shelves.handbook.sources.get(title="Rent").path}
+    lines = [
+        Line("When is the rent due?", "1", "en", places=(place,)),
+        Line("Khi nào trả tiền thuê nhà?", "2", "vi", places=(place,)),
+        Line("Is there a pool?", "3", "en", is_answerable=False),
+    ]
+    import_lines(made, lines, actor=boss)
+    proposal = propose_tuning({"search_type": "semantic"}, actor=boss)
+    (check,) = check_proposal(proposal, actor=boss)
+    later = request_run(made, current(), actor=boss, label="After the fair")
+    for run in (check.before, check.after, later):
+        carry_out(run.pk)
+    for name, value in (("ndcg", 0.62), ("recall", 0.5), ("refusal_accuracy", 0.75)):
+        SetRun.objects.filter(pk=later.pk).update(**{name: value})
+    request_run(made, current(), actor=boss)
+    question = made.questions.first()
+    assert question is not None
+    compare = reverse("admin:retrieval_setrun_compare")
+    lab = reverse("admin:retrieval_searchlab_changelist")
+    return {
+        "settings": reverse("admin:retrieval_tuningrecord_changelist"),
+        "settings-check": reverse(
+            "admin:retrieval_tuningrecord_proposal", args=[proposal.pk]
+        ),
+        "sets": reverse("admin:retrieval_questionset_changelist"),
+        "set": reverse("admin:retrieval_questionset_change", args=[made.pk]),
+        "set-add": reverse("admin:retrieval_questionset_add"),
+        "set-runs": reverse("admin:retrieval_questionset_runs", args=[made.pk]),
+        "set-import": reverse("admin:retrieval_questionset_import", args=[made.pk]),
+        "set-delete": reverse("admin:retrieval_questionset_delete", args=[made.pk]),
+        "questions": reverse("admin:retrieval_question_changelist"),
+        "question": reverse("admin:retrieval_question_change", args=[question.pk]),
+        "runs": reverse("admin:retrieval_setrun_changelist"),
+        "run": reverse("admin:retrieval_setrun_change", args=[check.before.pk]),
+        "compare": f"{compare}?before={check.before.pk}&after={check.after.pk}",
+        "lab": lab,
+        "lab-words": f"{lab}?q=rent",
+    }
 
 
 @pytest.mark.parametrize(("width", "scheme"), MODES)

@@ -1,6 +1,7 @@
 """Question sets: their files, their runs, and what a change of the settings does."""
 
 import json
+from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -240,6 +241,15 @@ def test_a_run_without_its_vectors_would_measure_another_search(
     words = run_of(question_set, Tuning(search_type=SearchType.LEXICAL), alice)
     assert words.state == SetRunState.DONE
     assert words.is_trial
+
+
+def test_trials_are_not_kept_for_ever(question_set: QuestionSet, alice: User) -> None:
+    trial = run_of(question_set, Tuning(search_type=SearchType.SEMANTIC), alice)
+    held = run_of(question_set, current(), alice)
+    for run in (trial, held):
+        SetRun.objects.filter(pk=run.pk).update(created_at=Now() - timedelta(days=31))
+    newest = run_of(question_set, current(), alice)
+    assert set(question_set.runs.all()) == {held, newest}
 
 
 @pytest.mark.req("S2-LOG-03")
