@@ -112,7 +112,7 @@ def logged(row: SearchLog, viewer: Reader) -> Logged:
     return Logged(
         row=row,
         hits=[
-            logged_hit(hit, rank, texts, places, order, viewer)
+            logged_hit(hit, rank, texts, places, order, row.reranked, viewer)
             for rank, hit in enumerate(row.hits, start=1)
         ],
         rest=[
@@ -138,6 +138,7 @@ def logged_hit(
     texts: Texts,
     places: Mapping[int, Mapping[str, Place]],
     order: Mapping[int, int],
+    reranked: Mapping[str, float],
     viewer: Reader,
 ) -> Shown:
     """Return one hit of the log; what is no passage any more is read by its ref."""
@@ -159,7 +160,7 @@ def logged_hit(
         fused_rank=order.get(key) if key is not None else None,
         score=as_number(hit["score"]),
         similarity=as_number(hit["similarity"]),
-        rerank_score=as_number(hit["rerank_score"]),
+        rerank_score=reranked.get(str(key)),
     )
 
 

@@ -7,7 +7,7 @@ passages that show it. Only what the viewer may read is looked at.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Final
 
 from django.db.models import Q
@@ -15,15 +15,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from knowledge.models import Document, Passage, Section
+from knowledge.models.knowledge_base import Language
 from knowledge.permissions import Reader
-from knowledge.terms import words
+from knowledge.terms import content_words, words
 from retrieval.citations import REF, resolve_ref
 from retrieval.models import SearchLog
 from retrieval.replay import Logged, Shown, branch_names, places_of
-from retrieval.results import Citation
+from retrieval.results import Branch, Citation
 
-# A passage with so many headings inside mixes as many matters.
-MANY_HEADINGS: Final = 3
+# So many parts make a passage a mixture, if the question is about a third of them.
+MANY_PARTS: Final = 3
+SHARE_ASKED: Final = 1 / 3
 # A token of a preset counted in tokens is about so many characters (S1-VER-03).
 CHARACTERS_A_TOKEN: Final = 4
 # Longer than the layer allows now by this share: it was cut by other rules.
@@ -62,12 +64,13 @@ class Cause:
 class Facts:
     """What is known of the passages that came back, for all checks, read at once.
 
-    `passages` by id; `headings` counts the sections that begin inside each; `repeated`
-    tells of a passage cut inside a sentence whether its neighbours hold the cut words.
+    `passages` by id; `parts` holds, for each, the texts between the starts of sections
+    inside it; `repeated` tells of a passage cut inside a sentence whether its
+    neighbours hold the cut words.
     """
 
     passages: Mapping[int, Passage]
-    headings: Mapping[int, int]
+    parts: Mapping[int, Sequence[str]]
     repeated: Mapping[int, bool]
 
     @classmethod
@@ -81,25 +84,34 @@ class Facts:
             .defer("search_vector", "terms", "codes", "metadata")
         )
         passages = {row.pk: row for row in rows}
-        return cls(passages, headings_in(passages), repeats_of(passages, viewer))
+        return cls(passages, parts_of(passages), repeats_of(passages, viewer))
 
 
-def headings_in(passages: Mapping[int, Passage]) -> dict[int, int]:
-    """Return how many sections begin after the start of each passage, by its id."""
+def parts_of(passages: Mapping[int, Passage]) -> dict[int, list[str]]:
+    """Return the text of each passage, parted where a section begins inside it."""
     if not passages:
         return {}
     within = Q()
     for row in passages.values():
         within |= Q(document_id=row.document_id, start__gt=row.start, start__lt=row.end)
-    starts = list(Section.objects.filter(within).values_list("document_id", "start"))
-    return {
-        pk: sum(
-            1
-            for document_id, start in starts
-            if document_id == row.document_id and row.start < start < row.end
-        )
-        for pk, row in passages.items()
-    }
+    starts: dict[int, list[int]] = {}
+    for document_id, start in (
+        Section.objects.filter(within)
+        .order_by("start")
+        .values_list("document_id", "start")
+        .distinct()
+    ):
+        starts.setdefault(document_id, []).append(start)
+    found = {}
+    for pk, row in passages.items():
+        inside = [
+            start - row.start
+            for start in starts.get(row.document_id, ())
+            if row.start < start < row.end
+        ]
+        bounds = pairwise([0, *inside, len(row.text)])
+        found[pk] = [row.text[first:last] for first, last in bounds]
+    return found
 
 
 def repeats_of(passages: Mapping[int, Passage], viewer: Reader) -> dict[int, bool]:
@@ -164,10 +176,11 @@ def too_large(logged: Logged, facts: Facts) -> Cause:
     title = _("Passages too large")
     if not facts.passages:
         return nothing_to_read(title, logged)
+    asked = content_words(logged.row.query, list(Language.values))
     evidence = []
     for each in logged.readable:
         row = facts.passages.get(each.passage_id or 0)
-        note = size_note(row, facts.headings.get(row.pk, 0)) if row is not None else ""
+        note = size_note(row, facts.parts[row.pk], asked) if row is not None else ""
         if note and each.citation is not None:
             evidence.append(Evidence(note, each.citation))
     longest = max(len(row.text) for row in facts.passages.values())
@@ -177,7 +190,7 @@ def too_large(logged: Logged, facts: Facts) -> Cause:
             applies=False,
             sentence=_(
                 "The longest of them has %(longest)s characters, which its layer "
-                "allows, and none mixes several sections."
+                "allows, and none is mostly about other things than the question."
             )
             % {"longest": longest},
         )
@@ -189,8 +202,11 @@ def too_large(logged: Logged, facts: Facts) -> Cause:
     return Cause(title, applies=True, sentence=sentence, evidence=evidence)
 
 
-def size_note(row: Passage, headings: int) -> str:
-    """Return what is too large about a passage, or an empty text."""
+def size_note(row: Passage, parts: Sequence[str], asked: Sequence[str]) -> str:
+    """Return what is too large about a passage, or an empty text.
+
+    `parts` are the texts of the sections in it, `asked` the question's words.
+    """
     preset = row.layer.preset
     most = preset.size * (CHARACTERS_A_TOKEN if preset.unit == "tokens" else 1)
     if len(row.text) > most * TOO_LONG:
@@ -198,8 +214,12 @@ def size_note(row: Passage, headings: int) -> str:
             "%(length)s characters; its layer now allows about %(most)s. Index the "
             "source again."
         ) % {"length": len(row.text), "most": most}
-    if headings >= MANY_HEADINGS:
-        return _("%(count)s headings stand inside it.") % {"count": headings}
+    wanted = set(asked)
+    about = sum(1 for part in parts if wanted.intersection(words(part)))
+    if len(parts) >= MANY_PARTS and 0 < about <= SHARE_ASKED * len(parts):
+        return _(
+            "The question's words stand in %(about)s of its %(count)s sections."
+        ) % {"count": len(parts), "about": about}
     return ""
 
 
@@ -267,7 +287,10 @@ def too_few(logged: Logged) -> Cause:
     high = [
         each
         for each in left
-        if any(place.rank <= HIGH_RANK for place in each.places.values())
+        if any(
+            place.rank <= HIGH_RANK and not place.relaxed
+            for place in each.places.values()
+        )
     ]
     if high:
         sentence = ngettext(
@@ -437,7 +460,7 @@ def fate(
         yield _("It came back as no. %(rank)s.") % {"rank": min(returned)}
     places = places_of(row)
     names = branch_names()
-    for branch in row.rankings:
+    for branch in (str(branch) for branch in Branch if branch in row.rankings):
         ranks = [places[pk][branch].rank for pk in ids if branch in places.get(pk, {})]
         yield (
             _("In %(branch)s it was no. %(rank)s.")

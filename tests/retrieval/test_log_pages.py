@@ -191,7 +191,7 @@ def test_finds_passages_that_are_too_large() -> None:
     assert cause.applies
     assert {each.note.split(";")[0] for each in cause.evidence} == {
         "2000 characters",
-        "3 headings stand inside it.",
+        "The question's words stand in 1 of its 4 sections.",
     }
 
 
