@@ -14,7 +14,7 @@ from django.db.models.functions import TruncDate, TruncWeek
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from knowledge.models import Layer
+from knowledge.models import Layer, User
 from retrieval.models import SearchDay, SearchLog
 from retrieval.models.log import Status
 
@@ -122,7 +122,7 @@ class Charts:
         return sum(week.total for week in self.weeks)
 
 
-def charts(weeks: int, administered: frozenset[int]) -> Charts:
+def charts(weeks: int, viewer: User) -> Charts:
     """Return the figures of the last weeks; layers out of scope stand together."""
     monday = this_monday()
     mondays = [monday - timedelta(weeks=back) for back in range(weeks - 1, -1, -1)]
@@ -133,7 +133,7 @@ def charts(weeks: int, administered: frozenset[int]) -> Charts:
         outcomes=[outcome_bars(status, figures) for status in Status],
         lines=lines_of(figures, slowest),
         slowest=slowest,
-        layers=layer_rows(mondays[0], administered),
+        layers=layer_rows(mondays[0], viewer),
     )
 
 
@@ -181,15 +181,15 @@ def figures_of(mondays: Sequence[date]) -> list[Week]:
     ]
 
 
-def layer_rows(since: date, administered: frozenset[int]) -> list[Row]:
+def layer_rows(since: date, viewer: User) -> list[Row]:
     """Return the searches by the layer of their best hit, the busiest first."""
     log = SearchLog.objects.annotate(day=TruncDate("at")).filter(day__gte=since)
     counts: dict[str, dict[str, int]] = {}
     names = {
         layer.pk: str(layer)
-        for layer in Layer.objects.filter(
-            knowledge_base_id__in=administered
-        ).select_related("knowledge_base")
+        for layer in Layer.objects.administered_by(viewer).select_related(
+            "knowledge_base"
+        )
     }
     for row in (
         *counted(log, Count("pk")),

@@ -12,7 +12,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 
-from knowledge.models import KnowledgeBase, Layer, Passage
+from knowledge.models import KnowledgeBase, Layer, Passage, User
 from knowledge.permissions import Reader
 from retrieval.models import SearchLog
 
@@ -48,27 +48,26 @@ FORMATS: Final = {
 }
 
 
-def records(
-    rows: QuerySet[SearchLog], viewer: Reader, administered: frozenset[int]
-) -> Iterator[dict[str, Any]]:
+def records(rows: QuerySet[SearchLog], viewer: User) -> Iterator[dict[str, Any]]:
     """Yield the rows newest first, each as plain values.
 
-    A knowledge base that the viewer does not administer is "another"; refs and texts
-    are those of passages that the viewer may read.
+    A knowledge base that the viewer does not administer is "another"; refs are those of
+    passages that the viewer may read.
     """
+    reader = Reader.for_user(viewer)
     bases = dict(
-        KnowledgeBase.objects.filter(pk__in=administered).values_list("pk", "slug")
+        KnowledgeBase.objects.administered_by(viewer).values_list("pk", "slug")
     )
     layers = {
         layer.pk: str(layer)
-        for layer in Layer.objects.filter(
-            knowledge_base_id__in=administered
-        ).select_related("knowledge_base")
+        for layer in Layer.objects.administered_by(viewer).select_related(
+            "knowledge_base"
+        )
     }
     for batch in batches(rows):
         ids = [hit["passage"] for row in batch for hit in row.hits if hit["passage"]]
         readable = set(
-            Passage.objects.visible_to(viewer)
+            Passage.objects.visible_to(reader)
             .filter(pk__in=ids)
             .values_list("pk", flat=True)
         )

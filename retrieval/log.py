@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from django.db.models.expressions import RawSQL
+from django.db.models import BigIntegerField, Func, Value
 
 from knowledge.permissions import Reader
 from knowledge.scrubbing import scrub
@@ -21,12 +21,21 @@ logger = logging.getLogger(__name__)
 # Digits of a score that are kept.
 DIGITS = 6
 MOST_REASON = 200
-# A hit knows its layer by name; the statement that writes the row looks it up.
-LAYER = """(
-SELECT layer.id FROM knowledge_layer AS layer
-JOIN knowledge_knowledgebase AS base ON base.id = layer.knowledge_base_id
-WHERE base.slug = %s AND layer.name = %s
-)"""
+
+
+class LayerNamed(Func):
+    """The id of the layer of a knowledge base's short name and the layer's own name.
+
+    A hit knows its layer by them; the statement that writes the row looks it up.
+    """
+
+    arity = 2
+    output_field = BigIntegerField()
+    template = (
+        "(SELECT layer.id FROM knowledge_layer AS layer "
+        "JOIN knowledge_knowledgebase AS base ON base.id = layer.knowledge_base_id "
+        "WHERE (base.slug, layer.name) = (%(expressions)s))"
+    )
 
 
 def as_kept(text: str) -> str:
@@ -134,13 +143,12 @@ def hit_of(hit: Hit) -> dict[str, Any]:
     }
 
 
-def layer_of(hits: Sequence[Hit]) -> RawSQL | None:
+def layer_of(hits: Sequence[Hit]) -> LayerNamed | None:
     """Return what looks up the best hit's layer."""
     if not hits:
         return None
     citation = hits[0].citation
-    names = [citation.knowledge_base, citation.layer]
-    return RawSQL(LAYER, names)  # noqa: S611 - the names are parameters
+    return LayerNamed(Value(citation.knowledge_base), Value(citation.layer))
 
 
 def status_of(result: SearchResult) -> Status:

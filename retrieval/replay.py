@@ -10,20 +10,17 @@ from dataclasses import dataclass, field
 
 from django.utils.translation import gettext as _
 
-from knowledge.models import KnowledgeBase, Layer, Passage
+from knowledge.models import KnowledgeBase, Layer
 from knowledge.permissions import Reader
 from knowledge.tokens import reader_of as token_reader
 from retrieval.citations import cite, cited_rows
-from retrieval.embedding import embed_now
-from retrieval.engine import find
 from retrieval.fusion import Candidate, ranked
-from retrieval.journal import Journal
 from retrieval.models import SearchLog
 from retrieval.passages import find_span
-from retrieval.reach import Reach, reader_of
+from retrieval.reach import Reach
 from retrieval.results import Branch, Citation, SearchResult
 from retrieval.search import SearchInputError, search
-from retrieval.tuning import Tuning, current
+from retrieval.tuning import Tuning
 
 # Candidates shown beyond what was returned.
 NEXT = 10
@@ -280,31 +277,6 @@ def moves(before: Sequence[Shown], after: Sequence[Shown]) -> dict[str, int | No
         else rank - each.rank
         for each in after
     }
-
-
-# --- What the reader could not see ----------------------------------------------
-
-
-def count_hidden(row: SearchLog) -> int:
-    """Count the candidates over all knowledge bases that the reader may not search.
-
-    A number for auditors: how many rows visibility took out of the branches' best. It
-    is counted beside the search and never in it, whose time would tell of them, and on
-    the corpus of now. What is remembered about people is not looked at.
-    """
-    everything = frozenset(KnowledgeBase.objects.shared().values_list("pk", flat=True))
-    journal = Journal()
-    found = find(
-        Reach.of(reader_of(everything, None)),
-        row.query,
-        tuning=current(),
-        count=1,
-        journal=journal,
-        vector=lambda: embed_now(row.query, journal),
-    )
-    ids = {each.passage_id for each in found.fused}
-    beyond = everything.difference(row.knowledge_bases)
-    return Passage.objects.filter(pk__in=ids, knowledge_base_id__in=beyond).count()
 
 
 def branch_names() -> dict[str, str]:

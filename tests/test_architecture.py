@@ -27,6 +27,7 @@ PASSAGES_WITHOUT_READER = {
     "knowledge/upkeep.py": "sweeps what no reader reaches any more",
     "knowledge/indexes.py": "counts them to decide on an index",
     "knowledge/admin/": "is scoped by ScopedAdmin",
+    "retrieval/hidden.py": "counts, for auditors, what a search did not show",
     "strata_portal/demo/": "counts what it has loaded",
     "strata_portal/doctor.py": "counts all of them for the operator",
     "strata_portal/management/": "works for the operator, not for a reader",
@@ -43,6 +44,7 @@ ALLOWED = {
 }
 # Where rows of a reader's pages are read after the door, and why.
 AFTER_THE_DOOR = {
+    "retrieval/hidden.py": "counts, for auditors, what a search did not show",
     "retrieval/admin/tuning.py": "counts the corpus whose settings it shows",
     "retrieval/models/question_set.py": "asks which sets a member of staff works on",
     "retrieval/citations.py": "labels passages that came through the door",
@@ -50,8 +52,15 @@ AFTER_THE_DOOR = {
     "retrieval/reading.py": "reads on in a document that came through the door",
     "retrieval/sizes.py": "counts the knowledge bases of a resolved reader",
 }
-# `hidden_from` is what the door leaves out, to subtract it.
-DOORS = (["visible_to"], ["hidden_from"], ["listed_to"], ["none"])
+# `hidden_from` is what the door leaves out, to subtract it; `administered_by` is the
+# staff's own door.
+DOORS = (
+    ["visible_to"],
+    ["hidden_from"],
+    ["listed_to"],
+    ["administered_by"],
+    ["none"],
+)
 # The only signal: the ready roles are rows of the product and are kept like
 # Django's own permission rows, after migrations; Django offers no other hook.
 SIGNALS = {"knowledge/apps.py"}

@@ -161,7 +161,13 @@ def all_languages() -> list[str]:
 
 
 class LayerQuerySet(models.QuerySet["Layer"]):
-    """Layers by reader."""
+    """Layers by reader, and by who works on them."""
+
+    def administered_by(self, user: "User") -> Self:
+        """Those of the knowledge bases that a member of staff works on."""
+        return self.filter(
+            knowledge_base__in=KnowledgeBase.objects.administered_by(user)
+        )
 
     def visible_to(self, reader: "Reader") -> Self:
         """Those of the knowledge bases that the reader may search."""

@@ -27,12 +27,13 @@ from knowledge.admin.records import RecordAdmin
 from knowledge.models import KnowledgeBase, Layer
 from knowledge.models.audit import record
 from knowledge.permissions import Reader
-from knowledge.scoping import actor_of, administered_ids
+from knowledge.scoping import actor_of
 from retrieval.charts import charts
 from retrieval.export import COLUMNS, FORMATS, as_csv, as_jsonl, records, streamed
+from retrieval.hidden import count_hidden
 from retrieval.models import SearchLog
 from retrieval.models.log import Status
-from retrieval.replay import count_hidden, logged, moves, replay
+from retrieval.replay import logged, moves, replay
 from retrieval.search import MOST_RESULTS
 from retrieval.tuning import (
     CHOICES,
@@ -320,7 +321,7 @@ class SearchLogAdmin(RecordAdmin[SearchLog]):
                 **self.admin_site.each_context(request),
                 "title": _("Searches over time"),
                 "opts": self.opts,
-                "charts": charts(weeks, administered_ids(request)),
+                "charts": charts(weeks, actor_of(request)),
                 "weeks": weeks,
                 "choices": WEEKS,
                 "outcomes": Status.choices,
@@ -348,9 +349,7 @@ class SearchLogAdmin(RecordAdmin[SearchLog]):
             filters=request.GET.urlencode(),
         )
         plain = records(
-            SearchLog.objects.filter(pk__in=rows.order_by().values("pk")),
-            Reader.for_user(actor),
-            administered_ids(request),
+            SearchLog.objects.filter(pk__in=rows.order_by().values("pk")), actor
         )
         parts = as_csv(plain, COLUMNS) if kind == "csv" else as_jsonl(plain)
         return streamed(
@@ -387,10 +386,8 @@ def layers_of(request: HttpRequest, row: SearchLog) -> list[str] | None:
     """Name the layers that a search was about; None where it was about all."""
     if row.layers is None:
         return None
-    known = Layer.objects.filter(
-        pk__in=row.layers, knowledge_base_id__in=administered_ids(request)
-    ).select_related("knowledge_base")
-    names = sorted(str(each) for each in known)
+    known = Layer.objects.administered_by(actor_of(request)).filter(pk__in=row.layers)
+    names = sorted(str(each) for each in known.select_related("knowledge_base"))
     others = len(row.layers) - len(names)
     if others > 0:
         names.append(

@@ -17,12 +17,13 @@ from knowledge.models import AuditEntry, Document, KnowledgeBase, Passage, User
 from knowledge.permissions import Access, Reader, deny, grant
 from retrieval.charts import charts
 from retrieval.engine import find
+from retrieval.hidden import count_hidden
 from retrieval.journal import Journal
 from retrieval.log import record_search
 from retrieval.models import SearchDay, SearchLog
 from retrieval.models.log import Status
 from retrieval.reach import Reach
-from retrieval.replay import count_hidden, logged, moves, replay
+from retrieval.replay import logged, moves, replay
 from retrieval.results import Occasion
 from retrieval.retention import age_log
 from retrieval.search import search
@@ -411,17 +412,17 @@ def test_after_its_time_the_log_is_counts(settings: Settings, asker: Reader) -> 
         ]
     assert SearchDay.objects.get(searches=2).layer_id == rows[0].layer_id
     # The charts go on counting them.
-    assert charts(13, frozenset()).total == 4
+    assert charts(13, UserFactory()).total == 4
 
 
 @pytest.mark.req("S2-LOG-01")
-def test_charts_count_by_week_outcome_and_layer(asker: Reader) -> None:
+def test_charts_count_by_week_outcome_and_layer(asker: Reader, auditor: User) -> None:
     for _time in range(3):
         ask(asker, "lift")
     ask(asker, "nothing of the kind")
     SearchLog.objects.update(total_ms=40)
     SearchLog.objects.filter(returned=0).update(total_ms=400)
-    drawn = charts(13, frozenset({layer_of("handbook").knowledge_base_id}))
+    drawn = charts(13, auditor)
     week = drawn.weeks[-1]
     assert week.counts == {"found": 3, "partly_found": 0, "not_found": 1}
     assert week.median == 40
