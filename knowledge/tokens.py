@@ -4,13 +4,14 @@ import hashlib
 import secrets
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from knowledge.models import ApiToken, KnowledgeBase, User
+from knowledge.models import AgentClient, ApiToken, KnowledgeBase, User
 from knowledge.models.audit import record
 from knowledge.models.token import TokenKind
 from knowledge.permissions import Reader
@@ -60,19 +61,52 @@ def create_token(
     `knowledge_bases` None covers all that the owner may see, now and later. The token
     holds 256 random bits and is derived from nothing.
     """
-    token = draw_token()
-    row = ApiToken.objects.create(
+    row, token = store_token(
         owner=owner,
         name=name,
         kind=kind,
-        prefix=token[:PREFIX_LENGTH],
-        digest=digest_of(token),
         covers_all=knowledge_bases is None,
-        expires_at=timezone.now() + lifetime,
+        lifetime=lifetime,
     )
     if knowledge_bases is not None:
         row.knowledge_bases.set(knowledge_bases)
     record(actor, "created token", row, kind=kind, owner=str(owner))
+    return row, token
+
+
+@transaction.atomic
+def create_agent_token(
+    client: AgentClient,
+    *,
+    name: str,
+    lifetime: timedelta = timedelta(days=90),
+    actor: User | None,
+) -> tuple[ApiToken, str]:
+    """Create a token of an agent client and return (row, token), shown this once.
+
+    It acts for the client's owner and reaches what the client is bound to.
+    """
+    row, token = store_token(
+        owner=client.owner,
+        name=name,
+        kind=TokenKind.AGENT_CLIENT,
+        client=client,
+        lifetime=lifetime,
+    )
+    record(actor, "created token", row, kind=row.kind, owner=str(client.owner))
+    record(actor, "gave token to", client, token=str(row))
+    return row, token
+
+
+def store_token(*, lifetime: timedelta, **fields: Any) -> tuple[ApiToken, str]:
+    """Draw a token and store what is kept of it."""
+    token = draw_token()
+    row = ApiToken.objects.create(
+        prefix=token[:PREFIX_LENGTH],
+        digest=digest_of(token),
+        expires_at=timezone.now() + lifetime,
+        **fields,
+    )
     return row, token
 
 
@@ -90,7 +124,7 @@ def find_token(token: str) -> ApiToken | None:
     """
     row = (
         ApiToken.objects.live()
-        .select_related("owner")
+        .select_related("owner", "client")
         .filter(digest=digest_of(token))
         .first()
     )
@@ -108,7 +142,8 @@ def reader_of(row: ApiToken) -> Reader:
     """Return the reader that a token is: its owner, within its scope."""
     limit = None
     if not row.covers_all:
-        limit = frozenset(row.knowledge_bases.values_list("pk", flat=True))
+        scope = row.client if row.client is not None else row
+        limit = frozenset(scope.knowledge_bases.values_list("pk", flat=True))
     return Reader(
         user_id=row.owner_id,
         limit=limit,

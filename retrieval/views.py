@@ -26,7 +26,15 @@ from django.views.decorators.http import (
 
 from knowledge.codes import code_keys, find_codes, normalise_code
 from knowledge.memory import forget
-from knowledge.models import ApiToken, KnowledgeBase, Layer, Source, Statement, User
+from knowledge.models import (
+    AgentClient,
+    ApiToken,
+    KnowledgeBase,
+    Layer,
+    Source,
+    Statement,
+    User,
+)
 from knowledge.models.knowledge_base import Language
 from knowledge.permissions import Reader
 from knowledge.terms import content_words
@@ -302,17 +310,21 @@ def tokens_page(request: HttpRequest) -> HttpResponse:
             actor=owner,
         )
         form = NewTokenForm(reader)
+    # Of a scope, what its owner may not search any more is not named.
+    within_sight = models.Prefetch(
+        "knowledge_bases", KnowledgeBase.objects.visible_to(reader)
+    )
     return render(
         request,
         "retrieval/tokens.html",
         {
             "form": form,
             "token": token,
-            # Of a token's scope, what its owner may not search any more is not named.
-            "tokens": ApiToken.objects.filter(owner=owner).prefetch_related(
-                models.Prefetch(
-                    "knowledge_bases", KnowledgeBase.objects.visible_to(reader)
-                )
+            "tokens": ApiToken.objects.filter(
+                owner=owner, client=None
+            ).prefetch_related(within_sight),
+            "agent_clients": AgentClient.objects.filter(owner=owner).prefetch_related(
+                "tokens", within_sight
             ),
         },
     )

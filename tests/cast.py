@@ -11,10 +11,15 @@ from datetime import timedelta
 from django.contrib.auth.models import Group
 from django.test import Client
 
-from knowledge.models import ApiToken, User
+from knowledge.models import AgentClient, ApiToken, KnowledgeBase, User
 from knowledge.models.token import TokenKind
 from knowledge.permissions import Access, Reader, deny, grant
-from knowledge.tokens import create_token, reader_of, revoke_token
+from knowledge.tokens import (
+    create_agent_token,
+    create_token,
+    reader_of,
+    revoke_token,
+)
 from tests.factories import GroupFactory, StaffFactory, UserFactory
 from tests.stored_corpus import Corpus
 
@@ -67,6 +72,7 @@ class Cast:
     token_in_scope: Actor
     token_out_of_scope: Actor
     agent_token: Actor
+    other_agent: Actor
     expired_token: Actor
     revoked_token: Actor
     insider: Actor
@@ -92,7 +98,17 @@ def person(name: str, **fields: object) -> Actor:
 def with_token(
     name: str, owner: User, *, kind: str = TokenKind.PERSON, bases: object = None
 ) -> Actor:
-    """Return a client that holds a token of `owner`."""
+    """Return a client that holds a token of `owner`.
+
+    An agent's belongs to a client of its own, bound to `bases`, or to all there are.
+    """
+    if kind == TokenKind.AGENT_CLIENT:
+        client = AgentClient.objects.create(owner=owner, name=name)
+        client.knowledge_bases.set(
+            KnowledgeBase.objects.all() if bases is None else bases  # type: ignore[arg-type]
+        )
+        row, token = create_agent_token(client, name=name, actor=owner)
+        return Actor(name, owner, token, row)
     row, token = create_token(
         owner=owner,
         name=name,
@@ -156,6 +172,7 @@ def gather(corpus: Corpus) -> Cast:
         agent_token=with_token(
             "agent_token", granted.user, kind=TokenKind.AGENT_CLIENT
         ),
+        other_agent=with_token("other_agent", lister.user, kind=TokenKind.AGENT_CLIENT),
         expired_token=expired,
         revoked_token=revoked,
         insider=insider,

@@ -163,6 +163,8 @@ def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
         "user": cast.granted.user.pk,
         "group": cast.members.pk,
         "apitoken": cast.agent_token.token_row.pk,
+        "agentclient": cast.agent_token.token_row.client_id,
+        "client_id": cast.agent_token.token_row.client_id,
         "embeddingspace": EmbeddingSpace.objects.get().pk,
         "registerentry": base.register.get().pk,
         "neverrule": base.never_rules.get().pk,

@@ -1,5 +1,6 @@
 """The staff's pages, each on a `ScopedAdmin`."""
 
+from knowledge.admin.agents import AgentClientAdmin
 from knowledge.admin.departments import DepartmentAdmin, LedgerAdmin
 from knowledge.admin.knowledge_bases import KnowledgeBaseAdmin, LayerAdmin
 from knowledge.admin.people import ApiTokenAdmin, PersonAdmin, RoleAdmin
@@ -14,6 +15,7 @@ from knowledge.admin.register import NeverRuleAdmin, RegisterEntryAdmin
 from knowledge.admin.sources import SourceAdmin
 
 __all__ = [
+    "AgentClientAdmin",
     "ApiTokenAdmin",
     "AuditEntryAdmin",
     "DepartmentAdmin",

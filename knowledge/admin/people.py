@@ -28,6 +28,13 @@ from knowledge.scoping import AuditedAdmin, actor_of
 from knowledge.tokens import create_token, revoke_token
 
 Row = TypeVar("Row", bound=models.Model)
+# How long a token may be valid, in days.
+LIFETIMES = [
+    (1, gettext_lazy("1 day")),
+    (30, gettext_lazy("30 days")),
+    (90, gettext_lazy("90 days")),
+    (365, gettext_lazy("1 year")),
+]
 
 admin.site.unregister(Group)
 
@@ -208,12 +215,7 @@ class TokenForm(forms.ModelForm[ApiToken]):
         label=gettext_lazy("Valid for"),
         coerce=int,
         initial=90,
-        choices=[
-            (1, gettext_lazy("1 day")),
-            (30, gettext_lazy("30 days")),
-            (90, gettext_lazy("90 days")),
-            (365, gettext_lazy("1 year")),
-        ],
+        choices=LIFETIMES,
     )
 
     class Meta:
@@ -221,6 +223,15 @@ class TokenForm(forms.ModelForm[ApiToken]):
 
         model = ApiToken
         fields = ("owner", "name", "kind", "covers_all", "knowledge_bases")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # An agent client's token is made on the client's own page.
+        self.fields["kind"].choices = [  # type: ignore[attr-defined]
+            (kind.value, kind.label)
+            for kind in TokenKind
+            if kind is not TokenKind.AGENT_CLIENT
+        ]
 
     def clean(self) -> dict[str, Any]:
         """Refuse a token that would open nothing or more than was meant."""
@@ -255,6 +266,7 @@ class ApiTokenAdmin(AuditedAdmin[ApiToken]):
         "owner",
         "name",
         "kind",
+        "client",
         "prefix",
         "covers_all",
         "scope",
@@ -287,6 +299,8 @@ class ApiTokenAdmin(AuditedAdmin[ApiToken]):
     @admin.display(description=gettext_lazy("knowledge bases"))
     def scope(self, obj: ApiToken) -> str:
         """Name the knowledge bases that it is scoped to."""
+        if obj.client_id is not None:
+            return _("what the agent client is bound to")
         return ", ".join(str(each) for each in obj.knowledge_bases.all()) or "–"
 
     def has_delete_permission(

@@ -1,5 +1,6 @@
 """The corpus: KnowledgeBase -> Layer -> Source -> Document (revision) -> Passage."""
 
+from knowledge.models.agent import AgentClient
 from knowledge.models.audit import AuditEntry
 from knowledge.models.department import Department
 from knowledge.models.document import Document, Section
@@ -25,6 +26,7 @@ from knowledge.models.vectors import (
 )
 
 __all__ = [
+    "AgentClient",
     "ApiToken",
     "AuditEntry",
     "Conversation",

@@ -210,6 +210,7 @@ class Source(models.Model):
         permissions = [
             ("switch_source", "Can switch a source on and off"),
             ("reindex_source", "Can index a source again"),
+            ("purge_source", "Can erase a source and every copy of its words"),
         ]
         constraints = [
             models.UniqueConstraint(

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from knowledge.models.agent import AgentClient
 from knowledge.models.knowledge_base import KnowledgeBase
 
 
@@ -33,7 +34,8 @@ class ApiToken(models.Model):
 
     The token itself is shown once and never stored: `prefix` finds the row, `digest`
     (SHA-256, hex) checks it. What it reaches is its scope intersected with what the
-    owner may see at that moment.
+    owner may see at that moment; the scope of an agent client's token is what the
+    client is bound to.
     """
 
     owner = models.ForeignKey(
@@ -45,6 +47,15 @@ class ApiToken(models.Model):
     name = models.CharField(_("name"), max_length=120)
     kind = models.CharField(
         _("kind"), max_length=12, choices=TokenKind, default=TokenKind.PERSON
+    )
+    client = models.ForeignKey(
+        AgentClient,
+        verbose_name=_("agent client"),
+        on_delete=models.CASCADE,
+        related_name="tokens",
+        null=True,
+        blank=True,
+        editable=False,
     )
     prefix = models.CharField(_("begins with"), max_length=12, unique=True)
     digest = models.CharField(max_length=64, unique=True)
@@ -72,7 +83,15 @@ class ApiToken(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(kind__in=TokenKind.values), name="token_kind_known"
-            )
+            ),
+            models.CheckConstraint(
+                condition=models.Q(kind=TokenKind.AGENT_CLIENT, client__isnull=False)
+                | (
+                    ~models.Q(kind=TokenKind.AGENT_CLIENT)
+                    & models.Q(client__isnull=True)
+                ),
+                name="token_of_agent_has_client",
+            ),
         ]
 
     def __str__(self) -> str:

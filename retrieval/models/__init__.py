@@ -10,6 +10,7 @@ from retrieval.models.question_set import (
     TuningCheck,
 )
 from retrieval.models.tuning import SearchLab, TuningProposal, TuningRecord
+from retrieval.models.turn import Snapshot, Turn, TurnStep
 
 __all__ = [
     "Question",
@@ -20,7 +21,10 @@ __all__ = [
     "SearchLab",
     "SearchLog",
     "SetRun",
+    "Snapshot",
     "TuningCheck",
     "TuningProposal",
     "TuningRecord",
+    "Turn",
+    "TurnStep",
 ]
