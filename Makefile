@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench-quality bench-search bench-ingest bench-memory \
+.PHONY: help run test check bench-quality bench-search bench-ingest bench-turns bench-memory \
 	bench-extraction bench-visibility faults doctor clean chromium
 
 help: ## List the commands
@@ -54,6 +54,9 @@ bench-search: $(VENV)/.installed ## Speed and recall of searches at 10k and 100k
 
 bench-ingest: $(VENV)/.installed ## Speed of the ingest against bare encoding
 	@$(PY) -m benchmarks.ingest $(ARGS)
+
+bench-turns: $(VENV)/.installed-dev ## Many agents' searches at once: are citations numbered right?
+	@$(PY) -m benchmarks.turns $(ARGS)
 
 bench-memory: $(VENV)/.installed ## Memory of web and worker
 	@$(PY) -m benchmarks.memory $(ARGS)

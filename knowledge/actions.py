@@ -428,6 +428,11 @@ def delete_source(source: Source, *, actor: User | None) -> None:
     """Delete a source with its revisions, passages and files; the audit entry stays."""
     source = locked(source)
     record(actor, "deleted", source, path=source.path)
+    remove_source(source)
+
+
+def remove_source(source: Source) -> None:
+    """Take a locked source and all that is its own out of the database and storage."""
     originals = list(
         Original.objects.filter(
             models.Q(sources=source) | models.Q(documents__source=source)

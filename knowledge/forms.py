@@ -271,3 +271,12 @@ class UploadForm(forms.Form):
         if len(choices) == 1:
             field.initial = choices[0]
         self.has_layers = bool(choices)
+
+
+class EraseForm(forms.Form):
+    """The confirmation that a text is to be erased for good."""
+
+    sure = forms.BooleanField(
+        label=gettext_lazy("I know that nobody can bring it back."),
+        error_messages={"required": gettext_lazy("Tick this to erase it.")},
+    )

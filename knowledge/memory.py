@@ -56,14 +56,13 @@ class NoConversationError(ActionError):
 def person_of(reader: Reader) -> User:
     """Return whose memory a reader's is; raises MemoryClosedError."""
     person = None
-    has_memory = reader.limit is None and reader.acting_user_id is None
-    if reader.user_id is not None and has_memory:
+    if reader.user_id is not None and reader.has_memory:
         person = User.objects.filter(pk=reader.user_id, is_active=True).first()
     if person is None:
         raise MemoryClosedError(
             _(
                 "A token that is scoped to knowledge bases has no memory. Use one for "
-                "all that its owner may search."
+                "all that its owner may search, or an agent client that may recall it."
             )
         )
     return person

@@ -77,6 +77,8 @@ class Reader:
     acting_user_id: int | None = None
     conversation_id: UUID | None = None
     recalls: bool = False
+    # A client that is bound to knowledge bases may have the memory beside them.
+    recalls_memory: bool = False
 
     @classmethod
     def for_user(cls, user: "AbstractBaseUser | AnonymousUser") -> "Reader":
@@ -97,6 +99,13 @@ class Reader:
     def listed(self) -> frozenset[int]:
         """Ids of the knowledge bases this reader may know of."""
         return self.scope.listed
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether what is remembered about the person is within this reader's scope."""
+        return self.acting_user_id is None and (
+            self.limit is None or self.recalls_memory
+        )
 
     def recalling(self, conversation_id: UUID | None = None) -> "Reader":
         """Return the reader of what is remembered about this person.
@@ -150,7 +159,7 @@ def memory_of(reader: Reader) -> frozenset[int]:
     """Return the knowledge base of what is remembered about a reader, or nothing."""
     from knowledge.models import KnowledgeBase
 
-    if reader.limit is not None or reader.acting_user_id is not None:
+    if not reader.has_memory:
         return frozenset()
     own = KnowledgeBase.objects.filter(owner=reader.user_id, owner__is_active=True)
     return frozenset(own.values_list("pk", flat=True))

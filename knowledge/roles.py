@@ -68,7 +68,6 @@ ADMINISTER = [
     "purge_source",
     "view_embeddingspace",
     "change_tuningrecord",
-    "view_turn",
     "view_department",
     "add_department",
     "change_department",

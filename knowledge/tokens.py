@@ -149,4 +149,5 @@ def reader_of(row: ApiToken) -> Reader:
         limit=limit,
         token_id=row.pk,
         is_agent=row.kind == TokenKind.AGENT_CLIENT,
+        recalls_memory=row.client is not None and row.client.recalls_memory,
     )

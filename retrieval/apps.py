@@ -10,8 +10,12 @@ class RetrievalConfig(AppConfig):
     verbose_name = "Search"
 
     def ready(self) -> None:
-        """Let the daily upkeep count and delete what is past its time here too."""
+        """Say what the daily upkeep keeps and deletes here, and what a purge erases."""
         from knowledge import upkeep
+        from knowledge.purging import erase_with
         from retrieval.retention import age_log
+        from retrieval.snapshots import erase, forget_queries, named_documents
 
-        upkeep.ALSO.append(age_log)
+        upkeep.ALSO += [age_log, forget_queries]
+        upkeep.keep_revisions(named_documents)
+        erase_with(erase)

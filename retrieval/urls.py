@@ -2,13 +2,15 @@
 
 from django.urls import path
 
-from retrieval import reading, views
+from retrieval import cited, reading, views
 
 app_name = "portal"
 
 urlpatterns = [
     path("", views.search_page, name="search"),
     path("read/<str:ref>/", reading.read_page, name="read"),
+    path("read/<str:ref>/difference/", cited.difference_page, name="difference"),
+    path("cited/<str:turn_id>/<int:mark>/", cited.cited_page, name="cited"),
     path("source/<uuid:public_id>/", reading.source_page, name="source"),
     path("original/<int:number>/", reading.original_file, name="original"),
     path("knowledge-bases/", views.knowledge_bases_page, name="knowledge-bases"),

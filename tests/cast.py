@@ -103,7 +103,7 @@ def with_token(
     An agent's belongs to a client of its own, bound to `bases`, or to all there are.
     """
     if kind == TokenKind.AGENT_CLIENT:
-        client = AgentClient.objects.create(owner=owner, name=name)
+        client = AgentClient.objects.create(owner=owner, name=name, recalls_memory=True)
         client.knowledge_bases.set(
             KnowledgeBase.objects.all() if bases is None else bases  # type: ignore[arg-type]
         )

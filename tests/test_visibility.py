@@ -39,12 +39,13 @@ from knowledge.models import (
     EmbeddingSpace,
     KnowledgeBase,
     NeverRule,
+    Passage,
     RegisterEntry,
     Statement,
 )
 from knowledge.models.register import Decision, RuleKind
 from retrieval.measuring import request_run
-from retrieval.models import QuestionSet, SearchLog, TuningProposal
+from retrieval.models import QuestionSet, SearchLog, Snapshot, TuningProposal, Turn
 from retrieval.tuning import current, values_of
 from tests.cast import Actor, Cast
 from tests.stored_corpus import CANARY, Corpus
@@ -172,6 +173,8 @@ def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
         "searchlog": base_log(base).pk,
         "log_id": base_log(base).pk,
         **fill_question_set(base, cast),
+        "turn_id": Turn.objects.get(knowledge_base_ids=[base.pk]).public_id,
+        "mark": 1,
     }
 
 
@@ -269,6 +272,39 @@ def question_sets(corpus: Corpus, cast: Cast) -> None:
     )
 
 
+@pytest.fixture
+def turns(corpus: Corpus, cast: Cast) -> None:
+    """A turn of the same agent about each knowledge base, with a citation in it."""
+    row = cast.agent_token.token_row
+    assert row is not None
+    assert row.client is not None
+    for base in (corpus.handbook, corpus.branches, corpus.vault):
+        turn = Turn.objects.create(
+            client=row.client, owner=row.owner, knowledge_base_ids=[base.pk]
+        )
+        passage = Passage.objects.filter(knowledge_base=base).order_by("pk").first()
+        assert passage is not None
+        Snapshot.objects.create(
+            turn=turn,
+            number=1,
+            knowledge_base=base,
+            source=passage.source,
+            document=passage.document,
+            revision=passage.document.number,
+            start=passage.start,
+            end=passage.end,
+            ref=passage.document.ref(passage.start, passage.end),
+            text=f"{base.slug}: {passage.text}",
+            text_sha256="0" * 64,
+            title=passage.document.title,
+            layer="main",
+            lines="1",
+            text_origin="text",
+            score=1.0,
+            indexed_at=passage.document.created_at,
+        )
+
+
 def words_of(response: Any) -> str:
     """Return body and headers in small letters."""
     body = (
@@ -317,6 +353,7 @@ def test_each_door_answers_each_person_as_the_table_says(
     corpus: Corpus,
     registers: None,
     question_sets: None,
+    turns: None,
     cast: Cast,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -350,7 +387,7 @@ def test_each_door_answers_each_person_as_the_table_says(
 @pytest.mark.req("REL-A3")
 @pytest.mark.django_db
 def test_the_insider_meets_the_canary(
-    corpus: Corpus, registers: None, question_sets: None, cast: Cast
+    corpus: Corpus, registers: None, question_sets: None, turns: None, cast: Cast
 ) -> None:
     # Else its absence for all others would show nothing.
     found = fill(corpus.vault, cast)
@@ -362,7 +399,7 @@ def test_the_insider_meets_the_canary(
 @pytest.mark.req("REL-A10", "D25")
 @pytest.mark.django_db
 def test_a_hidden_file_is_answered_like_one_that_never_was(
-    corpus: Corpus, registers: None, question_sets: None, cast: Cast
+    corpus: Corpus, registers: None, question_sets: None, turns: None, cast: Cast
 ) -> None:
     hidden = fill(corpus.vault, cast)
     client = cast.granted.client()
@@ -374,6 +411,12 @@ def test_a_hidden_file_is_answered_like_one_that_never_was(
             "/source/00000000-0000-4000-8000-000000000000/",
         ),
         (f"/api/v1/passages/{hidden['ref']}", "/api/v1/passages/d123456789:0-10"),
+        (f"/read/{hidden['ref']}/difference/", "/read/d123456789:0-10/difference/"),
+        (
+            f"/cited/{hidden['turn_id']}/1/",
+            "/cited/00000000-0000-4000-8000-000000000000/1/",
+        ),
+        (f"/cited/{hidden['turn_id']}/1/", "/cited/no-id/1/"),
     ]
     for there, absent in pairs:
         for headers in (

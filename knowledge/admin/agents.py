@@ -63,6 +63,7 @@ class AgentClientAdmin(ScopedAdmin[AgentClient]):
                     "knowledge_bases",
                     "search_enabled",
                     "most_results",
+                    "recalls_memory",
                 )
             },
         ),

@@ -35,11 +35,12 @@ from knowledge.actions import (
 )
 from knowledge.admin.parts import deletion_of, is_key, reading_of
 from knowledge.admin.visibility import finders_page
-from knowledge.forms import SourceForm, UploadForm
+from knowledge.forms import EraseForm, SourceForm, UploadForm
 from knowledge.models import IngestRun, Layer, Source
 from knowledge.models.audit import record
 from knowledge.models.ingest import RunState, Stage
 from knowledge.models.source import SourceState
+from knowledge.purging import purge_source
 from knowledge.scoping import (
     LayerFilter,
     ScopedAdmin,
@@ -172,6 +173,11 @@ class SourceAdmin(ScopedAdmin[Source]):
         return [
             path(
                 "progress/", view(self.progress_view), name="knowledge_source_progress"
+            ),
+            path(
+                "<int:source_id>/erase/",
+                view(self.erase_view),
+                name="knowledge_source_erase",
             ),
             path(
                 "<int:source_id>/verb/<slug:verb>/",
@@ -312,6 +318,32 @@ class SourceAdmin(ScopedAdmin[Source]):
             self.message_user(request, str(error), messages.ERROR)
         return HttpResponseRedirect(
             reverse("admin:knowledge_source_change", args=[source.pk])
+        )
+
+    def erase_view(self, request: HttpRequest, source_id: int) -> HttpResponse:
+        """Ask whether a source is to be erased for good, and do it."""
+        source = self.get_object(request, str(source_id))
+        if source is None:
+            raise Http404(_("Not found."))
+        if not request.user.has_perm("knowledge.purge_source"):
+            raise PermissionDenied
+        form = EraseForm(request.POST or None, label_suffix="")
+        if request.method == "POST" and form.is_valid():
+            purge_source(source, actor=actor_of(request))
+            # Not by its name, which is erased.
+            self.message_user(request, _("Erased. Nothing of its words is left here."))
+            return HttpResponseRedirect(reverse("admin:knowledge_source_changelist"))
+        return TemplateResponse(
+            request,
+            "admin/knowledge/source/erase.html",
+            {
+                **self.admin_site.each_context(request),
+                "title": _("Erase %(title)s for good") % {"title": source},
+                "opts": self.opts,
+                "original": source,
+                "form": form,
+                "revisions": source.documents.count(),
+            },
         )
 
     def carry_out(self, request: HttpRequest, source: Source, verb: str) -> str:

@@ -76,6 +76,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "recalls_memory",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Its turns also find what is remembered about that person.",
+                        verbose_name="recalls memory",
+                    ),
+                ),
+                (
                     "search_type",
                     models.CharField(
                         blank=True,

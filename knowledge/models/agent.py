@@ -66,6 +66,11 @@ class AgentClient(models.Model):
             "How many passages a search may ask for in each knowledge base: 1 to 20."
         ),
     )
+    recalls_memory = models.BooleanField(
+        _("recalls memory"),
+        default=False,
+        help_text=_("Its turns also find what is remembered about that person."),
+    )
     search_type = models.CharField(
         _("searches by"), max_length=8, choices=AgentSearchType, blank=True
     )

@@ -32,7 +32,7 @@ class StrictSerializer(serializers.Serializer[Any]):
             )
         unknown = [str(name) for name in data if name not in self.fields]
         if unknown:
-            known = ", ".join(self.fields)
+            known = ", ".join(self.fields) or "none"
             raise serializers.ValidationError(
                 {
                     name: [f"The field {name} is not known here. Known are: {known}."]
@@ -70,8 +70,8 @@ class VectorField(serializers.Field[list[float], Any, Any, Any]):
         return value
 
 
-class SearchRequestSerializer(StrictSerializer):
-    """What a search takes."""
+class CheckedQuerySerializer(StrictSerializer):
+    """A query, and its vector where the caller makes it."""
 
     query = serializers.CharField(
         help_text="A question, a few words or a code, in any language.",
@@ -82,6 +82,39 @@ class SearchRequestSerializer(StrictSerializer):
             "invalid": "The query is a text.",
         },
     )
+    query_vector = VectorField(
+        required=False,
+        help_text="The query's vector, where you embed it yourself; with model.",
+    )
+    model = serializers.CharField(
+        required=False,
+        max_length=200,
+        help_text="The model that made query_vector. It must be the corpus's own.",
+    )
+
+    def validate_query(self, value: str) -> str:
+        """Return the query as it is searched for."""
+        try:
+            return clean_query(value, max_length=settings.STRATA_QUERY_MAX_CHARACTERS)
+        except InvalidTextError as error:
+            raise serializers.ValidationError(str(error)) from error
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Hold a vector and its model together."""
+        if "query_vector" in attrs and "model" not in attrs:
+            raise serializers.ValidationError(
+                {"model": ["Name the model that made query_vector."]}
+            )
+        if "model" in attrs and "query_vector" not in attrs:
+            raise serializers.ValidationError(
+                {"query_vector": ["Send the vector that this model made, or no model."]}
+            )
+        return attrs
+
+
+class SearchRequestSerializer(CheckedQuerySerializer):
+    """What a search takes."""
+
     layers = serializers.ListField(
         child=serializers.CharField(max_length=130),
         required=False,
@@ -107,22 +140,6 @@ class SearchRequestSerializer(StrictSerializer):
             'such as {"page": "3"}.'
         ),
     )
-    query_vector = VectorField(
-        required=False,
-        help_text="The query's vector, where you embed it yourself; with model.",
-    )
-    model = serializers.CharField(
-        required=False,
-        max_length=200,
-        help_text="The model that made query_vector. It must be the corpus's own.",
-    )
-
-    def validate_query(self, value: str) -> str:
-        """Return the query as it is searched for."""
-        try:
-            return clean_query(value, max_length=settings.STRATA_QUERY_MAX_CHARACTERS)
-        except InvalidTextError as error:
-            raise serializers.ValidationError(str(error)) from error
 
     def validate_metadata_filter(self, value: dict[str, str]) -> dict[str, str]:
         """Return the filter, if it is of a size that a search can bear."""
@@ -132,18 +149,6 @@ class SearchRequestSerializer(StrictSerializer):
                 "characters."
             )
         return value
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Hold a vector and its model together."""
-        if "query_vector" in attrs and "model" not in attrs:
-            raise serializers.ValidationError(
-                {"model": ["Name the model that made query_vector."]}
-            )
-        if "model" in attrs and "query_vector" not in attrs:
-            raise serializers.ValidationError(
-                {"query_vector": ["Send the vector that this model made, or no model."]}
-            )
-        return attrs
 
 
 class CitationSerializer(serializers.Serializer[Any]):

@@ -2,13 +2,25 @@
 
 from django.urls import path, re_path
 
-from retrieval.api import memory, views
+from retrieval.api import memory, turns, views
 
 app_name = "api"
 
 urlpatterns = [
     path("search", views.SearchView.as_view(), name="search"),
     path("passages/<str:ref>", views.PassageView.as_view(), name="passage"),
+    path("turns", turns.StartTurnView.as_view(), name="start-turn"),
+    path(
+        "turns/<str:turn_id>/search",
+        turns.TurnSearchView.as_view(),
+        name="search-turn",
+    ),
+    path("turns/<str:turn_id>/end", turns.EndTurnView.as_view(), name="end-turn"),
+    path(
+        "turns/<str:turn_id>/citations",
+        turns.TurnCitationsView.as_view(),
+        name="turn-citations",
+    ),
     path("layers", views.LayersView.as_view(), name="layers"),
     path("me", views.MeView.as_view(), name="me"),
     path("memory", memory.MemoryView.as_view(), name="memory"),

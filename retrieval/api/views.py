@@ -1,5 +1,6 @@
 """The API's addresses. Each answers from what the request's reader may see, alone."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.views import redirect_to_login
@@ -13,21 +14,25 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from knowledge.models import ApiToken, KnowledgeBase, Layer
+from knowledge.models import AgentClient, ApiToken, KnowledgeBase, Layer
 from knowledge.permissions import Reader
 from retrieval.api import serializers
 from retrieval.api.authentication import TokenAuthentication
 from retrieval.api.errors import LengthRequiredError, protect
+from retrieval.narrowing import narrowed
 from retrieval.passages import find_span
 from retrieval.results import Occasion
 from retrieval.search import SearchInputError, search
+from retrieval.tuning import current
 
 # The search's names of what it takes, where the API's are others.
 FIELDS = {"query_model": "model"}
 REFUSALS = {
     400: "The request cannot be read, or a field of it is wrong.",
     401: "No token, or one that is wrong, expired or revoked.",
+    403: "Not for this caller, or switched off; the message says why.",
     404: "Nothing is there, or nothing that you may see.",
+    409: "The turn has ended.",
     413: "The body is larger than 1 MiB.",
     415: "The body is not JSON.",
     429: "Too many requests; Retry-After says when to ask again.",
@@ -53,6 +58,8 @@ class ApiView(APIView):
         super().initial(request, *args, **kwargs)
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
             raise LengthRequiredError
+        if self.reader.is_agent:
+            refuse_layers(request)
 
     def finalize_response(
         self, request: Request, response: Any, *args: Any, **kwargs: Any
@@ -68,6 +75,45 @@ class ApiView(APIView):
         reader: Reader = self.request.reader  # type: ignore[attr-defined]
         return reader
 
+    @property
+    def agent_client(self) -> AgentClient | None:
+        """The agent client whose token this request carries."""
+        auth = self.request.auth
+        return auth.client if isinstance(auth, ApiToken) else None
+
+
+def refuse_layers(request: Request) -> None:
+    """Refuse layers from an agent client, at whichever address (R5).
+
+    A model writes such a request, and may have been talked into it.
+    """
+    body = request.data
+    if "layers" in request.query_params or (
+        isinstance(body, Mapping) and "layers" in body
+    ):
+        raise exceptions.ValidationError(
+            {"layers": ["An agent client's token names no layers. Leave this out."]}
+        )
+
+
+def refuse_beyond(client: AgentClient, asked: Mapping[str, Any]) -> None:
+    """Refuse a search that an agent client may not make."""
+    if not client.search_enabled:
+        raise exceptions.PermissionDenied(
+            "Searching is switched off for this agent client.", code="search_off"
+        )
+    if (asked.get("top_k") or 1) > client.most_results:
+        most = client.most_results
+        raise exceptions.ValidationError(
+            {"top_k": [f"This agent client may ask for at most {most} results."]}
+        )
+
+
+def body_of(request: Request) -> Any:
+    """Return a request's body; `null` would count as "no data", which it is not."""
+    data: Any = request.data
+    return data if data is not None else []
+
 
 class SearchView(ApiView):
     """Passages that answer a query best, among those you may see."""
@@ -76,7 +122,10 @@ class SearchView(ApiView):
         operation_id="search",
         summary="Search",
         request=serializers.SearchRequestSerializer,
-        responses={200: serializers.SearchResponseSerializer, **refusals(413, 415)},
+        responses={
+            200: serializers.SearchResponseSerializer,
+            **refusals(403, 413, 415),
+        },
     )
     def post(self, request: Request) -> Response:
         """Return the best passages for a query, in the documents' own words.
@@ -84,20 +133,12 @@ class SearchView(ApiView):
         Three branches search what you may see: meaning, keywords and literal codes.
         Each result says which found it, at which rank and with which score.
         """
-        if (
-            self.reader.is_agent
-            and isinstance(request.data, dict)
-            and "layers" in request.data
-        ):
-            raise exceptions.ValidationError(
-                {"layers": ["An agent client's token names no layers. Leave this out."]}
-            )
-        # `null` would count as "no data", which is another thing to say.
-        data: Any = request.data
-        body = data if data is not None else []
-        given = serializers.SearchRequestSerializer(data=body)
+        given = serializers.SearchRequestSerializer(data=body_of(request))
         given.is_valid(raise_exception=True)
         asked = given.validated_data
+        client = self.agent_client
+        if client is not None:
+            refuse_beyond(client, asked)
         try:
             found = search(
                 self.reader,
@@ -108,6 +149,7 @@ class SearchView(ApiView):
                 query_vector=asked.get("query_vector"),
                 query_model=asked.get("model"),
                 occasion=Occasion("api"),
+                tuning=narrowed(current(), client) if client is not None else None,
             )
         except SearchInputError as error:
             field = FIELDS.get(error.field, error.field)

@@ -68,6 +68,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "conversation_id",
+                    models.UUIDField(null=True, verbose_name="conversation"),
+                ),
+                (
                     "started_at",
                     models.DateTimeField(
                         db_default=django.db.models.functions.datetime.Now(),
@@ -142,7 +146,7 @@ class Migration(migrations.Migration):
                 ("labels", models.JSONField(default=list, verbose_name="labels")),
                 (
                     "citations_saved",
-                    models.BooleanField(default=True, verbose_name="citations saved"),
+                    models.BooleanField(default=False, verbose_name="citations saved"),
                 ),
                 (
                     "stage_ms",

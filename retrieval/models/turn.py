@@ -50,6 +50,7 @@ class Turn(models.Model):
     knowledge_base_ids = ArrayField(
         models.BigIntegerField(), verbose_name=_("knowledge bases"), default=list
     )
+    conversation_id = models.UUIDField(_("conversation"), null=True)
     started_at = models.DateTimeField(_("started"), db_default=Now())
     used_at = models.DateTimeField(_("last used"), db_default=Now())
     ended_at = models.DateTimeField(_("ended"), null=True)
@@ -71,7 +72,7 @@ class Turn(models.Model):
 class TurnStep(models.Model):
     """One search of a turn, as its trace keeps it.
 
-    `query` is scrubbed. `hits` and `withheld` are lists of {"ref", "score",
+    `query` is scrubbed. `hits` and `withheld` are lists of {"ref", "revision", "score",
     "knowledge_base"}: what the agent was given, best first, and what the context budget
     kept from it (S3-LOG-01). `knowledge_base_ids` is the list that was searched.
     """
@@ -86,7 +87,7 @@ class TurnStep(models.Model):
     hits = models.JSONField(_("given"), default=list)
     withheld = models.JSONField(_("withheld"), default=list)
     labels = models.JSONField(_("labels"), default=list)
-    citations_saved = models.BooleanField(_("citations saved"), default=True)
+    citations_saved = models.BooleanField(_("citations saved"), default=False)
     stage_ms = models.JSONField(_("milliseconds by stage"), default=dict)
     at = models.DateTimeField(_("at"), db_default=Now())
 

@@ -6,7 +6,13 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from knowledge.models import AuditEntry, IngestRun, NeverRule, RegisterEntry
+from knowledge.models import (
+    AgentClient,
+    AuditEntry,
+    IngestRun,
+    NeverRule,
+    RegisterEntry,
+)
 from knowledge.models.audit import record
 from knowledge.models.ingest import RunState, Stage
 from knowledge.models.register import Decision, RuleKind
@@ -33,6 +39,7 @@ LISTS = (
     "neverrule",
     "auditentry",
     "apitoken",
+    "agentclient",
     "user",
     "embeddingspace",
 )
@@ -72,6 +79,7 @@ def addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
     entry = AuditEntry.objects.filter(target_type="source").latest("at")
     assert cast.token_in_scope.token_row is not None
     assert cast.granted.user is not None
+    agent = AgentClient.objects.get(name="agent_token")
     shown = {
         "source": source.pk,
         "knowledgebase": shelves.handbook.pk,
@@ -81,13 +89,17 @@ def addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
         "ingestrun": run.pk,
         "auditentry": entry.pk,
         "apitoken": cast.token_in_scope.token_row.pk,
+        "agentclient": agent.pk,
         "user": cast.granted.user.pk,
         "registerentry": candidate.pk,
         "neverrule": rule.pk,
     }
     pages = {name: f"knowledge_{name}_changelist" for name in LISTS}
     pages |= {f"{name}-add": f"knowledge_{name}_add" for name in ("source", "layer")}
-    pages |= {f"{name}-add": f"knowledge_{name}_add" for name in ("apitoken", "user")}
+    pages |= {
+        f"{name}-add": f"knowledge_{name}_add"
+        for name in ("apitoken", "user", "agentclient")
+    }
     pages |= {
         f"{name}-add": f"knowledge_{name}_add"
         for name in ("registerentry", "neverrule")
@@ -101,6 +113,8 @@ def addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
         )
     found["moving"] = reverse("admin:knowledge_source_change", args=[moving.pk])
     found["history"] = reverse("admin:knowledge_source_history", args=[source.pk])
+    found["agent-token"] = reverse("admin:knowledge_agentclient_token", args=[agent.pk])
+    found["erase"] = reverse("admin:knowledge_source_erase", args=[source.pk])
     access = reverse("admin:knowledge_knowledgebase_access", args=[shelves.handbook.pk])
     found["access"] = f"{access}?person=granted"
     found["finders"] = reverse(

@@ -6,13 +6,15 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from knowledge.models import Document
+from knowledge.models import AgentClient, Document
+from retrieval.models import Snapshot, Turn
 from tests.browser.conftest import SCREENSHOTS, Visit
 from tests.cast import Cast
 from tests.factories import (
     DocumentFactory,
     OriginalFactory,
     SourceFactory,
+    UserFactory,
     ready_source,
 )
 from tests.stored_corpus import Corpus
@@ -42,6 +44,7 @@ def addresses(corpus: Corpus) -> dict[str, str]:
         source=table, is_current=False, superseded_at=document.created_at
     )
     ref = document.ref(passage.start, passage.end)
+    turn = cited_turn(document)
     return {
         "start": "/",
         "results": f"/?{urlencode({'q': QUERY})}",
@@ -50,9 +53,60 @@ def addresses(corpus: Corpus) -> dict[str, str]:
         "original": f"/read/{ref}/?view=original",
         "table": f"/source/{table.public_id}/",
         "earlier": f"/read/{earlier.ref(0, 8)}/",
+        "difference": f"/read/{turn.snapshots.get(number=1).ref}/difference/",
+        "cited-changed": f"/cited/{turn.public_id}/1/",
+        "cited-removed": f"/cited/{turn.public_id}/2/",
+        "cited-erased": f"/cited/{turn.public_id}/3/",
         "knowledge-bases": "/knowledge-bases/",
         "tokens": "/account/tokens/",
     }
+
+
+def cited_turn(document: Document) -> Turn:
+    """Return a turn whose citations are of a changed, a removed and an erased text."""
+    owner = UserFactory()
+    client = AgentClient.objects.create(owner=owner, name="Clerk")
+    turn = Turn.objects.create(client=client, owner=owner)
+    lines = document.text.splitlines(keepends=True)
+    text = "".join(line.replace("ngày", "buổi") for line in lines if len(line) > 3)
+    text = text.replace(lines[0], f"{lines[0]}This line is not there any more.\n")
+    old = DocumentFactory(
+        source=document.source,
+        text=text,
+        is_current=False,
+        superseded_at=document.created_at,
+    )
+    for number, fields in enumerate(
+        (
+            {"source": document.source, "document": old},
+            {"removed_at": document.created_at},
+            {"purged_at": document.created_at, "text": "", "title": "", "file": ""},
+        ),
+        start=1,
+    ):
+        shown = {
+            "text": text[:300],
+            "title": document.title,
+            "file": document.source.path,
+            **fields,
+        }
+        Snapshot.objects.create(
+            turn=turn,
+            number=number,
+            knowledge_base=document.knowledge_base,
+            revision=old.number,
+            start=0,
+            end=300,
+            ref=f"d{old.number}:0-{300 - number}",
+            text_sha256="0123456789abcdef" * 4,
+            layer=document.source.layer.name,
+            lines="1-8",
+            text_origin="text",
+            score=1.0,
+            indexed_at=document.created_at,
+            **shown,
+        )
+    return turn
 
 
 def overflow(page: Page) -> int:
