@@ -3,11 +3,16 @@
 Each corpus goes through the product's own ingest into a knowledge base of its own, in a
 database that exists for this run, and each question through the product's own search.
 The figures are those of the evaluation data's own `score.py`.
+`final` is the reranked order. `refusals` tells which shares of the questions are refused
+at the calibrated marks: of those whose article was removed, of those whose passage does
+not hold the fact (adversarial), and of those that can be answered.
 
-    EVAL    folder with xquad/, poquad/, docs-questions.jsonl
+    EVAL    folder with xquad/, poquad/, unanswerable/, docs-questions.jsonl
     DOCS    one or more folders of documents, separated by colons or spaces
     SCORE   the scorer, by default score.py beside the EVAL folder
     SIZE    small: every fifth question
+    CALIBRATION  file for the scales fitted on all of these questions, as they ship with
+            the bundled model; none are fitted by default
 
 Vectors are kept in var/bench by the model's fingerprint and the SHA-256 of what was
 embedded, so that only the first run pays for them.
@@ -25,7 +30,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +48,10 @@ from benchmarks.throwaway import (
 if TYPE_CHECKING:
     from knowledge.models import EmbeddingSpace, Layer
     from knowledge.permissions import Reader
-    from retrieval.results import Hit
+    from retrieval.calibrating import Measured
+    from retrieval.embedding import QueryVector
+    from retrieval.results import Confidence, Hit
+    from retrieval.tuning import Tuning
 
 FIGURES = (
     "questions",
@@ -71,18 +79,29 @@ class Corpus:
 
 
 # The weights that leave one branch alone, and all of them.
-MODES: dict[str, dict[str, float]] = {
-    "meaning": {"keywords": 0, "relaxed": 0, "codes": 0, "slots": 0},
-    "keywords": {"meaning": 0, "codes": 0, "slots": 0},
+BRANCHES: dict[str, dict[str, float]] = {
+    "meaning": {"keywords": 0, "relaxed": 0, "codes": 0},
+    "keywords": {"meaning": 0, "codes": 0},
     "fused": {},
 }
-SETTINGS = {
-    "meaning": "STRATA_WEIGHT_MEANING",
-    "keywords": "STRATA_WEIGHT_KEYWORDS",
-    "relaxed": "STRATA_WEIGHT_RELAXED",
-    "codes": "STRATA_WEIGHT_CODES",
-    "slots": "HYBRID_KEYWORD_SLOTS",
+FINAL = "final"
+MODES = (*BRANCHES, FINAL)
+# Whose unanswerable questions are in which files.
+UNANSWERABLE = {
+    "en": ("xquad-removed.en.jsonl", "squad2-adversarial.en.jsonl"),
+    "vi": ("xquad-removed.vi.jsonl",),
+    "ru": ("xquad-removed.ru.jsonl",),
+    "ro": ("xquad-removed.ro.jsonl",),
+    "pl": ("poquad-removed.pl.jsonl", "poquad-adversarial.pl.jsonl"),
 }
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What asking one set gave: its figures by mode, and the share that was refused."""
+
+    figures: dict[str, Figures]
+    refused: float
 
 
 def main() -> None:
@@ -92,7 +111,7 @@ def main() -> None:
     score = Path(os.environ.get("SCORE", "").strip() or evaluation.parent / "score.py")
     if not score.is_file():
         refuse(f"SCORE={score} is not a file; set SCORE to the scorer, score.py.")
-    for part in ("xquad", "poquad", "docs-questions.jsonl"):
+    for part in ("xquad", "poquad", "unanswerable", "docs-questions.jsonl"):
         if not (evaluation / part).exists():
             refuse(f"EVAL={evaluation} holds no {part}.")
     step = STEP_OF_SMALL if is_small() else 1
@@ -116,29 +135,106 @@ def document_folders() -> list[Path]:
 
 def measure(
     evaluation: Path, documents: Sequence[Path], score: Path, step: int
-) -> dict[str, dict[str, dict[str, Figures]]]:
-    """Return {set: {language, pair or kind: {mode: figures}}}."""
+) -> dict[str, Any]:
+    """Return {set: {language, pair or kind: {mode: figures}}} and the refusals."""
     ingester = Ingester()
     scorer = Scorer(score)
     xquad, poquad = evaluation / "xquad", evaluation / "poquad"
-    figures: dict[str, dict[str, dict[str, Figures]]] = {"xquad": {}, "poquad": {}}
+    figures: dict[str, Any] = {"xquad": {}, "poquad": {}}
     corpora = {}
     for language in LANGUAGES:
         rows = read(xquad / f"corpus.{language}.jsonl")
         corpora[language] = ingester.rows(f"xquad {language}", rows)
-    for name in (*LANGUAGES, *PAIRS):
-        asked, _, searched = name.partition("-")
-        questions = read(xquad / f"questions.{asked}.jsonl")[::step]
-        corpus = corpora[searched or asked]
-        figures["xquad"][name] = answer(f"xquad {name}", corpus, questions, scorer)
-    rows = read(poquad / "corpus.pl.jsonl")
-    questions = read(poquad / "questions.pl.jsonl")[::step]
-    corpus = ingester.rows("poquad pl", rows)
-    figures["poquad"]["pl"] = answer("poquad pl", corpus, questions, scorer)
+    corpora["pl"] = ingester.rows("poquad pl", read(poquad / "corpus.pl.jsonl"))
+    asked = {name: read(xquad / f"questions.{name}.jsonl") for name in LANGUAGES}
+    asked["pl"] = read(poquad / "questions.pl.jsonl")
+    unanswerable = {
+        language: [
+            row for name in names for row in read(evaluation / "unanswerable" / name)
+        ]
+        for language, names in UNANSWERABLE.items()
+    }
+    calibrate(corpora, asked, unanswerable)
+    false_refusals = {}
+    for name in (*LANGUAGES, *PAIRS, "pl"):
+        language, _, searched = name.partition("-")
+        part = "poquad" if name == "pl" else "xquad"
+        questions = asked[language][::step]
+        corpus = corpora[searched or language]
+        outcome = answer(f"{part} {name}", corpus, questions, scorer)
+        figures[part][name] = outcome.figures
+        false_refusals[name] = outcome.refused
+    refusals = {
+        language: refuse_some(
+            corpora[language], unanswerable[language][::step], false_refusals[language]
+        )
+        for language in UNANSWERABLE
+    }
     questions = read(evaluation / "docs-questions.jsonl")[::step]
     corpus = ingester.files("docs", documents)
     figures["docs"] = answer_docs(corpus, questions, scorer)
+    figures["refusals"] = refusals
     return figures
+
+
+def calibrate(
+    corpora: Mapping[str, Corpus],
+    asked: Mapping[str, Rows],
+    unanswerable: Mapping[str, Rows],
+) -> None:
+    """Fit the scales on all questions and write them, where CALIBRATION asks for it."""
+    path = os.environ.get("CALIBRATION", "").strip()
+    if not path:
+        return
+    from retrieval.calibrating import Measured, fit_basis, numbers
+    from retrieval.results import Basis
+
+    measured = Measured()
+    space = None
+    for name in (*LANGUAGES, *PAIRS, "pl"):
+        language, _, searched = name.partition("-")
+        corpus = corpora[searched or language]
+        rows = [*asked[language], *unanswerable[language]]
+        space = ask_for_calibration(corpus, rows, measured) or space
+        say(f"calibration {name}: {len(rows)} questions")
+    if space is None:
+        refuse("There is nothing to calibrate with.")
+    fitted = [each for basis in Basis if (each := fit_basis(basis, measured))]
+    text = json.dumps(numbers(space, fitted), indent=2) + "\n"
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def ask_for_calibration(
+    corpus: Corpus, rows: Rows, measured: Measured
+) -> EmbeddingSpace | None:
+    """Ask one set's questions, less the adversarial ones."""
+    from retrieval.calibrating import Ask, ask_all
+    from retrieval.reach import Reach
+    from retrieval.tuning import current
+
+    asks = [
+        Ask(row["question"], row.get("answerable", True))
+        for row in rows
+        if row.get("type") != "adversarial"
+    ]
+    return ask_all(Reach.of(corpus.reader), asks, current(), measured)
+
+
+def refuse_some(
+    corpus: Corpus, questions: Rows, false_refusal_rate: float
+) -> dict[str, float | None]:
+    """Return which shares of one language's questions are refused."""
+    refused: dict[str, list[bool]] = {"removed_article": [], "adversarial": []}
+    for question in questions:
+        _hits, confidence = final(corpus, question["question"])
+        refused[question["type"]].append(is_refused(confidence))
+    return {
+        **{
+            f"{kind}_recall": round(sum(some) / len(some), 4) if some else None
+            for kind, some in refused.items()
+        },
+        "false_refusal_rate": round(false_refusal_rate, 4),
+    }
 
 
 def read(path: Path) -> Rows:
@@ -293,53 +389,105 @@ class KeptVectors:
 # --- Search --------------------------------------------------------------------
 
 
+def tunings() -> dict[str, Tuning]:
+    """Return the settings that leave one branch alone, and those in force."""
+    from retrieval.tuning import current
+
+    held = current()
+    return {
+        mode: replace(
+            held,
+            weights=replace(held.weights, **weights),
+            keyword_slots=held.keyword_slots if mode == "fused" else 0,
+        )
+        for mode, weights in BRANCHES.items()
+    }
+
+
+def embedded(question: str) -> QueryVector:
+    """Return a question's vector."""
+    from retrieval.embedding import embed_now
+    from retrieval.journal import Journal
+
+    vector = embed_now(question, Journal())
+    if vector is None:
+        refuse("Nothing was indexed, so there is nothing to measure.")
+    return vector
+
+
+def final(
+    corpus: Corpus, question: str, vector: QueryVector | None = None
+) -> tuple[list[Hit], Confidence | None]:
+    """Return the hits in the final order, and how surely they cover the question."""
+    from retrieval.engine import find
+    from retrieval.journal import Journal
+    from retrieval.judging import judge_hits
+    from retrieval.reach import Reach
+    from retrieval.tuning import current
+
+    known = vector or embedded(question)
+    found = find(
+        Reach.of(corpus.reader),
+        question,
+        tuning=current(),
+        count=DEPTH,
+        journal=Journal(),
+        vector=lambda: known,
+        reranks=True,
+    )
+    return list(found.hits), judge_hits(known.space, question, found.hits)
+
+
+def is_refused(confidence: Confidence | None) -> bool:
+    """Tell whether a result says that the documents do not cover the question."""
+    from retrieval.results import Level
+
+    return confidence is not None and confidence.level is Level.LOW
+
+
 def searches(
     corpus: Corpus, questions: Rows
-) -> Iterator[tuple[dict[str, Any], dict[str, list[Hit]]]]:
-    """Yield each question with the hits of each mode, best first.
+) -> Iterator[tuple[dict[str, Any], dict[str, list[Hit]], bool]]:
+    """Yield each question with the hits of each mode, and whether it is refused.
 
     The question is embedded once; a branch alone is the search with the weight of the
     others at nought, less what only the others found.
     """
-    from django.test.utils import override_settings
-
-    from knowledge.embedding import active_space, gateway
     from retrieval.search import search
 
-    space = active_space()
-    if space is None:
-        refuse("Nothing was indexed, so there is nothing to measure.")
+    settings = tunings()
     for question in questions:
-        vector = gateway().embed_query(question["question"]).vector
+        text = question["question"]
+        vector = embedded(text)
         found = {}
-        for mode, weights in MODES.items():
-            changed = {SETTINGS[name]: value for name, value in weights.items()}
-            with override_settings(**changed):
-                result = search(
-                    corpus.reader,
-                    question["question"],
-                    top_k=DEPTH,
-                    query_vector=vector,
-                    query_model=space.model_id,
-                )
+        for mode, tuning in settings.items():
+            result = search(
+                corpus.reader,
+                text,
+                top_k=DEPTH,
+                query_vector=vector.vector,
+                query_model=vector.space.model_id,
+                tuning=tuning,
+            )
             found[mode] = [
                 hit for hit in result.hits if mode == "fused" or mode in hit.branches
             ]
-        yield question, found
+        found[FINAL], confidence = final(corpus, text, vector)
+        yield question, found, is_refused(confidence)
 
 
-def answer(
-    name: str, corpus: Corpus, questions: Rows, scorer: Scorer
-) -> dict[str, Figures]:
-    """Return the figures of each mode for one set whose hits are rows."""
+def answer(name: str, corpus: Corpus, questions: Rows, scorer: Scorer) -> Outcome:
+    """Return what one set gives whose hits are rows."""
     results: dict[str, Rows] = {mode: [] for mode in MODES}
-    for question, found in searches(corpus, questions):
+    refusals = 0
+    for question, found, refused in searches(corpus, questions):
+        refusals += refused
         for mode, hits in found.items():
             ranked = [corpus.rows[hit.citation.file] for hit in hits]
             results[mode].append({"id": question["id"], "ranked": ranked})
     figures = {mode: pick(scorer(questions, rows)) for mode, rows in results.items()}
     say(f"{name}: " + ", ".join(f"{m} {f['ndcg@10']}" for m, f in figures.items()))
-    return figures
+    return Outcome(figures, refusals / len(questions))
 
 
 def answer_docs(
@@ -347,7 +495,7 @@ def answer_docs(
 ) -> dict[str, dict[str, Figures]]:
     """Return {all or kind: {mode: figures}} for the set whose hits are places."""
     results: dict[str, Rows] = {mode: [] for mode in MODES}
-    for question, found in searches(corpus, questions):
+    for question, found, _refused in searches(corpus, questions):
         for mode, hits in found.items():
             ranked = [{"file": hit.citation.file, "text": hit.text} for hit in hits]
             results[mode].append({"id": question["id"], "ranked": ranked})
@@ -400,17 +548,26 @@ class Scorer:
         return scored
 
 
-def print_table(figures: Mapping[str, Mapping[str, Mapping[str, Figures]]]) -> None:
-    """Print nDCG@10 and recall@5 for people."""
+def print_table(figures: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print nDCG@10, recall@5 and the refusals for people."""
     print(f"{'':18}" + "".join(f"{mode:>22}" for mode in MODES))
     print(f"{'':18}" + f"{'nDCG@10':>13}{'rec@5':>9}" * len(MODES))
     for name, parts in figures.items():
+        if name == "refusals":
+            continue
         for part, modes in parts.items():
             cells = "".join(
                 f"{modes[mode]['ndcg@10']:13.4f}{modes[mode]['recall@5']:9.4f}"
                 for mode in MODES
             )
             print(f"{name + ' ' + part:18}{cells}")
+    print(f"{'refused':18}{'removed':>13}{'adversarial':>13}{'answerable':>13}")
+    for language, shares in figures["refusals"].items():
+        cells = "".join(
+            f"{'–' if share is None else f'{share:.4f}':>13}"
+            for share in shares.values()
+        )
+        print(f"{language:18}{cells}")
 
 
 if __name__ == "__main__":

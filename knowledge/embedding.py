@@ -13,8 +13,9 @@ from knowledge.inference.gateway import (
     Gateway,
     ModelInfo,
     ModelMismatchError,
+    Reranker,
 )
-from knowledge.inference.remote import RemoteGateway
+from knowledge.inference.remote import RemoteGateway, RemoteReranker
 from knowledge.models import EmbeddingSpace
 from knowledge.models.vectors import SpaceState
 
@@ -22,6 +23,7 @@ from knowledge.models.vectors import SpaceState
 CONTEXT_VERSION = "1"
 
 gateways: dict[tuple[str, str, str], Gateway] = {}
+rerankers: dict[tuple[str, str, str], Reranker] = {}
 gateways_lock = threading.Lock()
 
 
@@ -39,6 +41,21 @@ def gateway() -> Gateway:
                 query_timeout=settings.STRATA_QUERY_EMBED_TIMEOUT,
             )
         return gateways[key]
+
+
+def reranker() -> Reranker:
+    """Return this process's way to the CrossEncoder that RERANKING_MODEL names."""
+    model = settings.RERANKING_MODEL
+    key = (settings.STRATA_RERANKING_URL, settings.STRATA_MODEL_KEY, model)
+    with gateways_lock:
+        if key not in rerankers:
+            rerankers[key] = RemoteReranker(
+                settings.STRATA_RERANKING_URL,
+                key=settings.STRATA_MODEL_KEY or None,
+                model=model,
+                timeout=settings.STRATA_RERANKING_TIMEOUT,
+            )
+        return rerankers[key]
 
 
 @cache

@@ -67,6 +67,7 @@ ADMINISTER = [
     "change_agentclient",
     "purge_source",
     "view_embeddingspace",
+    "view_calibration",
     "change_tuningrecord",
     "view_department",
     "add_department",

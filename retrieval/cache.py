@@ -57,6 +57,7 @@ def key_of(
     given: QueryVector | None,
     space_id: int | None,
     routes: bool,
+    calibration: int,
 ) -> str:
     """Return the key of a search, a SHA-256 in hex; sentences are in one language."""
     versions = sorted((pk, size.version) for pk, size in reach.sizes.items())
@@ -70,6 +71,7 @@ def key_of(
         None if given is None else given.vector,
         space_id,
         routes,
+        calibration,
         get_language(),
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()

@@ -18,7 +18,7 @@ from retrieval.embedding import QueryVector, VectorSource, no_vector
 from retrieval.fusion import Candidate, Fused, Fusion, fuse, shortlist
 from retrieval.journal import Journal
 from retrieval.reach import Reach
-from retrieval.reranking import final_order, rerank
+from retrieval.reranking import final_order, rerank, word_weight
 from retrieval.results import Branch, Hit, Label
 from retrieval.tuning import SearchType, Tuning
 
@@ -78,7 +78,9 @@ def find(
         depth = [row.passage_id for row in best[: tuning.rerank_depth]]
         with journal.part("rerank"):
             probabilities = rerank(compared.space, compared.tokens, text, depth)
-    order = final_order(best, probabilities) if probabilities else ids_of(best)
+    order = ids_of(best)
+    if probabilities:
+        order = final_order(best, probabilities, word_weight=word_weight())
     by_id = {row.passage_id: row for row in best}
     chosen = [by_id[pk] for pk in order[:count]]
     hits: tuple[Hit, ...] = ()

@@ -94,7 +94,7 @@ def fuse(
         for row, rank in rows:
             pk = row.passage_id
             found.setdefault(pk, {})[branch] = BranchRank(
-                rank, row.score, relaxed=row.relaxed
+                rank, row.score, relaxed=row.relaxed, share=row.share
             )
             earned = weights.of(branch, row)
             if fusion is Fusion.RRF:

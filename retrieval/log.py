@@ -11,10 +11,11 @@ from django.db.models import BigIntegerField, Func, Value
 
 from knowledge.permissions import Reader
 from knowledge.scrubbing import scrub
+from retrieval.confidence import MARKS, status
 from retrieval.engine import Found
 from retrieval.models import SearchLog
 from retrieval.models.log import Status
-from retrieval.results import Hit, Level, Occasion, SearchResult
+from retrieval.results import Hit, Occasion, SearchResult
 
 logger = logging.getLogger(__name__)
 
@@ -155,8 +156,7 @@ def status_of(result: SearchResult) -> Status:
     """Return what a search came to, by its hits and its confidence."""
     if not result.hits:
         return Status.NOT_FOUND
-    if result.confidence is None or result.confidence.level is Level.HIGH:
+    if result.confidence is None:
         return Status.FOUND
-    if result.confidence.level is Level.MEDIUM:
-        return Status.PARTLY_FOUND
-    return Status.NOT_FOUND
+    marks = MARKS[result.confidence.basis]
+    return Status(status([result.confidence.score], marks))

@@ -91,12 +91,14 @@ class BranchRank:
 
     `rank` counts from 1. `score` is the branch's own raw score: the cosine, the keyword
     score, or the number of the query's codes in the passage. `relaxed` marks keyword
-    hits that do not hold every word of the query (R15).
+    hits that do not hold every word of the query (R15); `share` is how much of it they
+    hold, by the rarity of its words, 0 to 1.
     """
 
     rank: int
     score: float
     relaxed: bool = False
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from knowledge.models import EmbeddingSpace, Layer
 from knowledge.permissions import Reader
 from knowledge.sanitizing import InvalidTextError, clean_query
 from retrieval.cache import Kept, keep, key_of, recall
+from retrieval.calibration import newest_fit
 from retrieval.embedding import (
     QueryVector,
     VectorError,
@@ -22,6 +23,7 @@ from retrieval.embedding import (
 )
 from retrieval.engine import Found, find
 from retrieval.journal import Journal
+from retrieval.judging import judge_hits
 from retrieval.ledger import charge_search
 from retrieval.log import record_search
 from retrieval.reach import Reach
@@ -141,6 +143,7 @@ class Asked:
             given=self.given,
             space_id=None if self.space is None else self.space.pk,
             routes=self.routes,
+            calibration=newest_fit(),
         )
 
 
@@ -232,6 +235,11 @@ def result_of(
         model=found.vector.space.model_id if found.vector is not None else None,
         knowledge_bases=reach.knowledge_base_ids,
         layers=reach.layer_ids,
+        confidence=judge_hits(
+            found.vector.space if found.vector is not None else None,
+            asked.text,
+            found.hits,
+        ),
         tuning_version=asked.tuning.version,
     )
 

@@ -400,6 +400,11 @@ STRATA_FUSION = env_choice("STRATA_FUSION", "rrf", {"rrf", "weighted_sum"})
 # sentence-transformers that RERANKING_MODEL names.
 RERANKING_ENABLED = env_bool("RERANKING_ENABLED", default=True)
 RERANKING_MODEL = env_text("RERANKING_MODEL")
+# Where it is served: our model server, or any with the common form of /v1/rerank.
+STRATA_RERANKING_URL = env_text("STRATA_RERANKING_URL", STRATA_MODEL_URL)
+STRATA_RERANKING_TIMEOUT = env_number(
+    "STRATA_RERANKING_TIMEOUT", 10, least=0.1, most=300
+)
 STRATA_RERANK_DEPTH = env_int("STRATA_RERANK_DEPTH", 20, least=1, most=200)
 # What a turn of an agent client may put into its model's context: tokens in all, and
 # characters of each passage (R4).

@@ -26,6 +26,7 @@ from knowledge.models import (
 )
 from knowledge.models.source import SourceState
 from knowledge.terms import index_terms
+from retrieval.models import Calibration
 
 PASSWORD = "a password for tests"
 
@@ -170,3 +171,28 @@ def ready_source(text: str, *, layer: Layer | None = None, **fields: Any) -> Sou
     source.indexed_at = source.changed_at = timezone.now()
     source.save()
     return source
+
+
+class CalibrationFactory(factory.django.DjangoModelFactory[Calibration]):
+    """A fit of the reranker's scale in some space."""
+
+    class Meta:
+        model = Calibration
+
+    scorer = "4" * 64
+    model_id = "model of four dimensions"
+    basis = "rerank"
+    scale = factory.LazyFunction(
+        lambda: {
+            "medium": 0.5,
+            "high": 0.7,
+            "offsets": {"en": 0.01},
+            "crossing": 0.1,
+        }
+    )
+    measured = factory.LazyFunction(
+        lambda: {"held_out": {"false_refusal_rate": 0.04, "recall": 0.9}}
+    )
+    answerable = 200
+    unanswerable = 100
+    sources = "handbook"

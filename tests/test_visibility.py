@@ -45,9 +45,17 @@ from knowledge.models import (
 )
 from knowledge.models.register import Decision, RuleKind
 from retrieval.measuring import request_run
-from retrieval.models import QuestionSet, SearchLog, Snapshot, TuningProposal, Turn
+from retrieval.models import (
+    Calibration,
+    QuestionSet,
+    SearchLog,
+    Snapshot,
+    TuningProposal,
+    Turn,
+)
 from retrieval.tuning import current, values_of
 from tests.cast import Actor, Cast
+from tests.factories import CalibrationFactory
 from tests.stored_corpus import CANARY, Corpus
 
 TABLE: dict[str, Any] = yaml.safe_load(
@@ -172,6 +180,7 @@ def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
         "department": Department.objects.get().pk,
         "searchlog": base_log(base).pk,
         "log_id": base_log(base).pk,
+        "calibration": Calibration.objects.get().pk,
         **fill_question_set(base, cast),
         "turn_id": Turn.objects.get(knowledge_base_ids=[base.pk]).public_id,
         "mark": 1,
@@ -209,7 +218,11 @@ def memory(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def registers(corpus: Corpus) -> None:
-    """A candidate, a rule and a search in each knowledge base; the vault's name the canary."""
+    """A candidate, a rule and a search in each knowledge base; the vault's name the canary.
+
+    And a calibration, which belongs to none.
+    """
+    CalibrationFactory()
     for base in (corpus.handbook, corpus.branches, corpus.vault):
         word = CANARY if base == corpus.vault else base.slug
         RegisterEntry.objects.create(

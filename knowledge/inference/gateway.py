@@ -113,3 +113,14 @@ class Gateway(Protocol):
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Count each text's tokens, without prefix and special tokens."""
         ...
+
+
+class Reranker(Protocol):
+    """A model that reads query and passage together (a CrossEncoder).
+
+    It raises what ``Gateway`` does.
+    """
+
+    def rerank(self, query: str, documents: Sequence[str]) -> list[float]:
+        """Return how well each document answers the query, 0 to 1, in their order."""
+        ...

@@ -33,6 +33,7 @@ from knowledge.inference.tokens import (
     TOKEN_FORMAT,
     Floats,
     can_pack,
+    centre_and_turn,
     pack_passage,
     pack_query,
 )
@@ -187,23 +188,27 @@ class LocalBackend:
         Each of the five languages weighs the same. The texts are the product's own:
         a mean of an installation's passages would let hidden ones move scores.
         """
-        by_language: dict[str, list[str]] = {}
-        for line in _package_file(TEXTS_FILE).decode("utf-8").splitlines():
-            language, text = line.split("\t")
-            by_language.setdefault(language, []).append(text)
-        means = [self._mean_of(texts) for texts in by_language.values()]
+        means = [
+            np.array(_to_unit(self._own_vectors(texts)).mean(axis=0, dtype=np.float64))
+            for texts in _ordinary_texts().values()
+        ]
         mean: npt.NDArray[np.float32] = np.stack(means).mean(axis=0).astype(np.float32)
         return mean
 
-    def _mean_of(self, texts: list[str]) -> npt.NDArray[np.float64]:
-        vectors: list[Floats] = []
+    def measure_language_means(self) -> dict[str, Floats]:
+        """Measure where each language's tokens lie in the space of packed ones."""
+        return {
+            language: centre_and_turn(self._own_vectors(texts), self._mean).mean(axis=0)
+            for language, texts in _ordinary_texts().items()
+        }
+
+    def _own_vectors(self, texts: list[str]) -> Floats:
+        """Return the token vectors of texts, one after the other."""
         prepared = self.prepare(texts, InputType.PASSAGE)
         with torch.inference_mode():
             output = self._forward(texts, InputType.PASSAGE)
-        for row, item in enumerate(prepared):
-            own = _own_rows(output, row, item)
-            vectors.append(own / np.linalg.norm(own, axis=1, keepdims=True))
-        return np.array(np.concatenate(vectors).mean(axis=0, dtype=np.float64))
+        rows = [_own_rows(output, row, item) for row, item in enumerate(prepared)]
+        return np.concatenate(rows)
 
     def _tokenize(
         self, texts: Sequence[str], *, add_special_tokens: bool = True
@@ -269,7 +274,7 @@ class LocalBackend:
             return b""
         own = _own_rows(output, row, item)
         if kind is InputType.QUERY:
-            return pack_query(own, self._mean)
+            return pack_query(own, item.ends, self._mean)
         return pack_passage(own, item.ends, self._mean)
 
 
@@ -350,6 +355,20 @@ def _hash_weights(model: SentenceTransformer) -> str:
         digest.update(flat.view(torch.uint8).numpy().data)
     digest.update(str(model).encode())
     return digest.hexdigest()
+
+
+def _ordinary_texts() -> dict[str, list[str]]:
+    """Return the product's own texts by language."""
+    by_language: dict[str, list[str]] = {}
+    for line in _package_file(TEXTS_FILE).decode("utf-8").splitlines():
+        language, text = line.split("\t")
+        by_language.setdefault(language, []).append(text)
+    return by_language
+
+
+def _to_unit(vectors: Floats) -> Floats:
+    unit: Floats = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit
 
 
 def _package_file(name: str) -> bytes:

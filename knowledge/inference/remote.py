@@ -384,6 +384,72 @@ def _check_tokens(packed: bytes, info: ModelInfo) -> bytes:
     return packed
 
 
+class RemoteReranker:
+    """A reranking model by URL, in the form that our server, vLLM and others speak.
+
+    ``/v1/rerank`` takes ``{"model", "query", "documents", "top_n"}`` and answers
+    ``{"results": [{"index", "relevance_score"}]}``. Safe to share between threads.
+
+    Args:
+        url: of the server, without ``/v1``.
+        key: bearer key, if the server wants one.
+        model: name that is sent.
+        timeout: seconds that one call may take in all.
+    """
+
+    def __init__(
+        self, url: str, *, key: str | None = None, model: str, timeout: float = 10.0
+    ) -> None:
+        self._url = url.rstrip("/").removesuffix("/v1")
+        self._model = model
+        self._timeout = timeout
+        self._http = _Http(self._url, key)
+        self._breaker = _Breaker()
+
+    def close(self) -> None:
+        """Close the kept connections; a later call opens new ones."""
+        self._http.close()
+
+    def rerank(self, query: str, documents: Sequence[str]) -> list[float]:
+        """Return how well each document answers the query, in their order.
+
+        Raises:
+            ModelUnavailableError: there is no answer in time, or the server fails.
+            ModelMismatchError: the answer is no score, 0 to 1, for each document.
+            ModelInputError: the server refuses the input.
+        """
+        request = {
+            "model": self._model,
+            "query": query,
+            "documents": list(documents),
+            "top_n": len(documents),
+        }
+        with self._breaker.guard():
+            status, answer = self._http.call(
+                "POST", "/v1/rerank", request, _Deadline(self._timeout)
+            )
+            return self._read(_read_object(status, answer), len(documents))
+
+    def _read(self, body: dict[str, Any], count: int) -> list[float]:
+        results = body.get("results")
+        scores: dict[int, float] = {}
+        if isinstance(results, list):
+            for item in results:
+                if isinstance(item, dict):
+                    index, score = item.get("index"), item.get("relevance_score")
+                    if type(index) is int and isinstance(score, int | float):
+                        scores[index] = float(score)
+        if sorted(scores) != list(range(count)) or not all(
+            0 <= score <= 1 for score in scores.values()
+        ):
+            raise ModelMismatchError(
+                f"The reranking model {self._model!r} at {self._url} did not give a "
+                f"score from 0 to 1 for each of {count} passages. Check "
+                "RERANKING_MODEL and the server that serves it."
+            )
+        return [scores[index] for index in range(count)]
+
+
 class _Deadline:
     """A point in time, for all steps of a call together."""
 

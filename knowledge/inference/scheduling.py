@@ -89,6 +89,14 @@ class Job:
         return self.kind is InputType.QUERY and len(self.inputs) <= MAX_QUICK_QUERIES
 
 
+@dataclass(eq=False, slots=True)
+class Task:
+    """A piece of work of another model, to be done in the same thread."""
+
+    work: Callable[[], list[float]]
+    future: "Future[list[float]]" = field(default_factory=Future)
+
+
 Report = Callable[[float, str], None]
 
 
@@ -102,6 +110,7 @@ class Scheduler:
         self._arrived = threading.Condition()
         self._queries: collections.deque[Job] = collections.deque()
         self._passages: collections.deque[Job] = collections.deque()
+        self._tasks: collections.deque[Task] = collections.deque()
         self._tokens_per_second = FIRST_GUESS_TOKENS_PER_SECOND
 
     def start(self) -> None:
@@ -145,6 +154,20 @@ class Scheduler:
             self._arrived.notify()
         return job
 
+    def submit_task(self, work: Callable[[], list[float]]) -> Task:
+        """Queue a task; it goes after queries and before passages.
+
+        Raises:
+            QueueFullError: too much is waiting already.
+        """
+        task = Task(work)
+        with self._arrived:
+            if len(self._tasks) >= MAX_WAITING_QUERIES:
+                raise QueueFullError(1)
+            self._tasks.append(task)
+            self._arrived.notify()
+        return task
+
     def _run(self) -> None:
         while self._backend is None:
             try:
@@ -162,9 +185,12 @@ class Scheduler:
         logger.info("%s", self._health.message)
         while True:
             with self._arrived:
-                self._arrived.wait_for(lambda: self._queries or self._passages)
+                self._arrived.wait_for(
+                    lambda: self._queries or self._tasks or self._passages
+                )
             self._serve_queries()
-            self._serve_slice()
+            if not self._serve_task():
+                self._serve_slice()
 
     def _wait_to_load_again(self, message: str) -> None:
         again = f"{message} Trying again every {RETRY_LOAD_SECONDS:.0f} s."
@@ -192,6 +218,20 @@ class Scheduler:
                 return
             chosen = [(job, position) for job in jobs for position in job.waiting]
             self._compute(chosen, InputType.QUERY, None)
+
+    def _serve_task(self) -> bool:
+        """Do one task; False where none waits."""
+        with self._arrived:
+            if not self._tasks:
+                return False
+            task = self._tasks.popleft()
+        if task.future.set_running_or_notify_cancel():
+            try:
+                task.future.set_result(task.work())
+            except Exception as error:
+                logger.exception("A task failed.")
+                task.future.set_exception(error)
+        return True
 
     def _serve_slice(self) -> None:
         with self._arrived:

@@ -13,6 +13,8 @@ With ``STRATA_MODEL_KEY`` in the environment, all but ``/health`` want that bear
 - ``POST /strata/v1/encode``: ``{"input": text or list, "input_type"}``; vectors (32-bit
   little-endian floats) and packed token vectors in base64, with token counts
 - ``POST /strata/v1/tokenize``: ``{"input"}``; counts without prefix and special tokens
+- ``POST /v1/rerank``, with ``--reranking-model``: ``{"model", "query", "documents",
+  "top_n"}``; ``{"results": [{"index", "relevance_score"}]}``, best first, 0 to 1
 
 Errors are ``{"error": {"message", "type"}}`` with a sentence.
 """
@@ -24,11 +26,11 @@ import hmac
 import json
 import logging
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 from starlette.applications import Starlette
@@ -48,6 +50,9 @@ BUNDLED = "bundled"
 MAX_INPUTS = 512
 MAX_CHARACTERS = 100_000
 MAX_BODY_BYTES = 32 * 1024 * 1024
+MAX_DOCUMENTS = 200
+# Pairs that are scored in one go: queries to be embedded wait no longer than that.
+PAIRS_PER_TASK = 4
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -67,15 +72,44 @@ class ClientGoneError(Exception):
     """The client closed the connection; nobody waits for the answer."""
 
 
-def create_app(scheduler: Scheduler, *, key: str = "", name: str = "") -> Starlette:
+class PairScores(Protocol):
+    """What the server needs of ``pairs.PairScorer``."""
+
+    name: str
+
+    def score(self, query: str, documents: Sequence[str]) -> list[float]:
+        """Return how well each document answers the query, 0 to 1."""
+        ...
+
+
+# The scorer once it is loaded, None where the server has no reranking model.
+FindScorer = Callable[[], PairScores | None]
+
+
+def no_scorer() -> None:
+    """Return nothing: for a server without a reranking model."""
+    return
+
+
+def create_app(
+    scheduler: Scheduler,
+    *,
+    key: str = "",
+    name: str = "",
+    find_scorer: FindScorer = no_scorer,
+    reranking_name: str = "",
+) -> Starlette:
     """Build the application.
 
     Args:
         scheduler: owns the model.
         key: bearer key that requests need, "" for none.
         name: a second name, besides the model's own, that requests may ask for.
+        find_scorer: gives the reranking model.
+        reranking_name: a second name of that model.
     """
     endpoints = Endpoints(scheduler, name)
+    reranking = Reranking(scheduler, find_scorer, reranking_name)
     guard = partial(_guard, key=key)
     return Starlette(
         routes=[
@@ -85,6 +119,7 @@ def create_app(scheduler: Scheduler, *, key: str = "", name: str = "") -> Starle
             Route("/strata/v1/info", guard(endpoints.info)),
             Route("/strata/v1/encode", guard(endpoints.encode), methods=["POST"]),
             Route("/strata/v1/tokenize", guard(endpoints.tokenize), methods=["POST"]),
+            Route("/v1/rerank", guard(reranking.rerank), methods=["POST"]),
         ]
     )
 
@@ -235,6 +270,67 @@ class Endpoints:
             computed.cancel()
 
 
+class Reranking:
+    """The handler of ``/v1/rerank``."""
+
+    def __init__(
+        self, scheduler: Scheduler, find_scorer: FindScorer, name: str
+    ) -> None:
+        self._scheduler = scheduler
+        self._find_scorer = find_scorer
+        self._name = name
+
+    async def rerank(self, request: Request) -> Response:
+        """Score documents against a query, a few at a time."""
+        body = await _read_body(request)
+        # Whether there is a model is known once everything is loaded.
+        self._scheduler.backend.describe()
+        scorer = self._find_scorer()
+        if scorer is None:
+            raise RequestError(
+                404, "This server has no reranking model; start it with one."
+            )
+        _check_model(body, {scorer.name, self._name})
+        query, documents = _read_pairs(body)
+        most = _read_top_n(body, len(documents))
+        scores: list[float] = []
+        for start in range(0, len(documents), PAIRS_PER_TASK):
+            some = documents[start : start + PAIRS_PER_TASK]
+            task = self._scheduler.submit_task(partial(scorer.score, query, some))
+            scored = await asyncio.wrap_future(task.future)
+            scores.extend(scored)
+            if await request.is_disconnected():
+                raise ClientGoneError
+        order = sorted(range(len(scores)), key=lambda index: -scores[index])
+        results = [
+            {"index": index, "relevance_score": scores[index]} for index in order[:most]
+        ]
+        return JSONResponse({"model": scorer.name, "results": results})
+
+
+def _read_pairs(body: dict[str, Any]) -> tuple[str, list[str]]:
+    query, documents = body.get("query"), body.get("documents")
+    if not isinstance(query, str) or not query:
+        raise RequestError(400, "'query' is a text.")
+    if not isinstance(documents, list) or not documents:
+        raise RequestError(400, "'documents' is a list of at least one text.")
+    if len(documents) > MAX_DOCUMENTS:
+        raise RequestError(
+            400,
+            f"'documents' has {len(documents)} texts; send {MAX_DOCUMENTS} at most.",
+        )
+    # The other form has {"text": …} for each document.
+    texts = [each.get("text") if isinstance(each, dict) else each for each in documents]
+    return _read_texts({"input": query})[0], _read_texts({"input": texts})
+
+
+def _read_top_n(body: dict[str, Any], count: int) -> int:
+    most = body.get("top_n", count)
+    if type(most) is not int or most < 1:
+        raise RequestError(400, "'top_n' is a whole number above 0.")
+    return most
+
+
 async def _wait_until_gone(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
@@ -342,6 +438,32 @@ def load_backend(
     return backend
 
 
+class LoadedPairs:
+    """Keeps the reranking model from when it is loaded on."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._scorer: PairScores | None = None
+
+    def find(self) -> PairScores | None:
+        """Return the model; None before it is loaded, and where there is none."""
+        return self._scorer
+
+    def load_after(self, load: Callable[[Report], Backend], report: Report) -> Backend:
+        """Load the embedding model, then this one.
+
+        Raises:
+            ModelUnavailableError: one of them cannot be loaded.
+        """
+        backend = load(report)
+        if self._model:
+            report(0.95, "Loading the reranking model.")
+            from knowledge.inference.pairs import PairScorer
+
+            self._scorer = PairScorer(self._model)
+        return backend
+
+
 def main() -> None:
     """Run the server until it is told to stop."""
     parser = argparse.ArgumentParser(prog="python -m knowledge.inference.server")
@@ -351,6 +473,11 @@ def main() -> None:
         "--model",
         default=BUNDLED,
         help="'bundled', a folder with a sentence-transformers model, or a hub name",
+    )
+    parser.add_argument(
+        "--reranking-model",
+        default="",
+        help="a folder with a CrossEncoder of sentence-transformers, or a hub name",
     )
     parser.add_argument(
         "--models-dir",
@@ -372,12 +499,18 @@ def main() -> None:
     # Threads that spin while they wait for each other make a query ten times slower
     # as soon as another process wants the same cores. Read when torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    scheduler = Scheduler(
-        partial(load_backend, options.model, options.models_dir, options.threads)
-    )
+    load = partial(load_backend, options.model, options.models_dir, options.threads)
+    pairs = LoadedPairs(options.reranking_model)
+    scheduler = Scheduler(partial(pairs.load_after, load))
     scheduler.start()
     uvicorn.run(
-        create_app(scheduler, key=os.environ.get(KEY_VARIABLE, ""), name=options.model),
+        create_app(
+            scheduler,
+            key=os.environ.get(KEY_VARIABLE, ""),
+            name=options.model,
+            find_scorer=pairs.find,
+            reranking_name=options.reranking_model,
+        ),
         host=options.host,
         port=options.port,
         log_level="warning",

@@ -8,10 +8,10 @@ each (the four levels that are best for that distribution); a query's vectors st
 half precision. Both rest in the rotated space, where a product is what it was before.
 
 Layout of packed bytes, little-endian: u8 version 1, u8 bits per coordinate (2 or 16),
-u16 dimension, u16 tokens; for a passage u16 end of each token in its text (characters,
-capped at 65,535: a token covers what lies between the end before it and its own); then
-the coordinates of one token after the other, four in a byte for a passage, lowest
-first, or one half-precision float each for a query.
+u16 dimension, u16 tokens; u16 end of each token in its text (characters, capped at
+65,535: a token covers what lies between the end before it and its own); then the
+coordinates of one token after the other, four in a byte for a passage, lowest first,
+or one half-precision float each for a query.
 
 Only the tokens of the text itself are kept, neither those of the prefix nor the
 special ones: with them MaxSim ranked worse. ``docs/models.md`` has the measurements
@@ -48,7 +48,7 @@ class TokenVectors:
     """Unpacked: unit vectors in the rotated space, and where each token ends.
 
     ``vectors`` has the shape (tokens, dimension). ``ends`` has one character offset
-    per token of a passage and is empty for a query.
+    for each token.
     """
 
     vectors: Floats
@@ -66,9 +66,7 @@ def pack_passage(vectors: Floats, ends: Sequence[int], mean: Floats) -> bytes:
     Raises:
         ValueError: the numbers of vectors and ends differ, or there are too many.
     """
-    if len(vectors) != len(ends):
-        raise ValueError(f"{len(vectors)} token vectors but {len(ends)} ends")
-    turned = _centre_and_turn(vectors, mean)
+    turned = centre_and_turn(vectors, mean)
     # The vectors have unit length, so this is the spread of their coordinates.
     threshold = np.float32(_THRESHOLD / np.sqrt(turned.shape[1]))
     codes = (turned > -threshold).view(np.uint8)
@@ -77,18 +75,18 @@ def pack_passage(vectors: Floats, ends: Sequence[int], mean: Floats) -> bytes:
     body = (
         codes[:, 0::4] | codes[:, 1::4] << 2 | codes[:, 2::4] << 4 | codes[:, 3::4] << 6
     ).tobytes()
-    capped = np.minimum(np.asarray(ends, dtype=np.int64), 0xFFFF).astype("<u2")
-    return _header(_PASSAGE_BITS, turned.shape) + capped.tobytes() + body
+    return _header(_PASSAGE_BITS, turned.shape) + _packed_ends(turned, ends) + body
 
 
-def pack_query(vectors: Floats, mean: Floats) -> bytes:
+def pack_query(vectors: Floats, ends: Sequence[int], mean: Floats) -> bytes:
     """Pack a query's token vectors as the model made them: (tokens, dimension).
 
     Raises:
-        ValueError: there are too many vectors.
+        ValueError: the numbers of vectors and ends differ, or there are too many.
     """
-    turned = _centre_and_turn(vectors, mean)
-    return _header(_QUERY_BITS, turned.shape) + turned.astype("<f2").tobytes()
+    turned = centre_and_turn(vectors, mean)
+    body = turned.astype("<f2").tobytes()
+    return _header(_QUERY_BITS, turned.shape) + _packed_ends(turned, ends) + body
 
 
 def unpack(packed: bytes) -> TokenVectors:
@@ -101,7 +99,7 @@ def unpack(packed: bytes) -> TokenVectors:
         version, bits, dimension, count = _HEADER.unpack_from(packed)
     except struct.error as error:
         raise ValueError("packed token vectors are too short") from error
-    ends_bytes = 2 * count if bits == _PASSAGE_BITS else 0
+    ends_bytes = 2 * count
     length = _HEADER.size + ends_bytes + count * dimension * bits // 8
     if version != _VERSION or bits not in (_PASSAGE_BITS, _QUERY_BITS):
         raise ValueError("packed token vectors are of a version unknown here")
@@ -124,24 +122,20 @@ def token_count(packed: bytes) -> int:
 
 
 def maxsim(query: bytes, passage: bytes) -> float:
-    """Mean over the query's tokens of the best cosine against the passage's tokens.
-
-    Returns 0 when either has no tokens.
+    """Compute ``best_match`` of a packed query and a packed passage.
 
     Raises:
         ValueError: one of the two is broken, or their dimensions differ.
     """
-    return maxsim_many(query, [passage])[0]
+    return best_match(unpack(query).vectors, unpack(passage).vectors)
 
 
-def maxsim_many(query: bytes, passages: Sequence[bytes]) -> list[float]:
-    """Compute ``maxsim`` of one query against several passages."""
-    asked = unpack(query).vectors
-    return [best_match(asked, unpack(passage).vectors) for passage in passages]
+def best_match(query: Floats, passage: Floats, weights: Floats | None = None) -> float:
+    """Compute MaxSim: the mean over the query's tokens of each one's best cosine.
 
-
-def best_match(query: Floats, passage: Floats) -> float:
-    """Compute MaxSim of unpacked vectors; a slice of a passage stands for a sentence.
+    ``weights`` (one for each of the query's tokens, not negative) make it a weighted
+    mean. A slice of a passage stands for a sentence. Returns 0 when either has no
+    tokens.
 
     Raises:
         ValueError: the dimensions differ.
@@ -152,7 +146,13 @@ def best_match(query: Floats, passage: Floats) -> float:
         )
     if len(query) == 0 or len(passage) == 0:
         return 0.0
-    return float((query @ passage.T).max(axis=1).mean())
+    best = (query @ passage.T).max(axis=1)
+    return float(np.average(best, weights=weights))
+
+
+def shifted(vectors: Floats, by: Floats) -> Floats:
+    """Move unit vectors in the rotated space and bring them back to unit length."""
+    return _to_unit(vectors + by)
 
 
 def _header(bits: int, shape: tuple[int, ...]) -> bytes:
@@ -162,13 +162,21 @@ def _header(bits: int, shape: tuple[int, ...]) -> bytes:
     return _HEADER.pack(_VERSION, bits, dimension, count)
 
 
+def _packed_ends(vectors: Floats, ends: Sequence[int]) -> bytes:
+    if len(vectors) != len(ends):
+        raise ValueError(f"{len(vectors)} token vectors but {len(ends)} ends")
+    capped = np.minimum(np.asarray(ends, dtype=np.int64), 0xFFFF).astype("<u2")
+    return bytes(capped.tobytes())
+
+
 def _to_unit(vectors: Floats) -> Floats:
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     unit: Floats = vectors / np.maximum(lengths, np.float32(1e-9))[:, None]
     return unit
 
 
-def _centre_and_turn(vectors: Floats, mean: Floats) -> Floats:
+def centre_and_turn(vectors: Floats, mean: Floats) -> Floats:
+    """Bring vectors as the model made them into the space in which packed ones rest."""
     centred = _to_unit(_to_unit(vectors.astype(np.float32)) - mean)
     turned: Floats = centred @ _rotation(vectors.shape[1])
     return turned

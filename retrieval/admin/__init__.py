@@ -1,5 +1,6 @@
 """The staff's pages of searches."""
 
+from retrieval.admin.calibration import CalibrationAdmin
 from retrieval.admin.lab import SearchLabAdmin
 from retrieval.admin.log import SearchLogAdmin
 from retrieval.admin.question_sets import QuestionAdmin, QuestionSetAdmin
@@ -7,6 +8,7 @@ from retrieval.admin.set_runs import SetRunAdmin
 from retrieval.admin.tuning import TuningRecordAdmin
 
 __all__ = [
+    "CalibrationAdmin",
     "QuestionAdmin",
     "QuestionSetAdmin",
     "SearchLabAdmin",

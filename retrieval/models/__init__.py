@@ -1,6 +1,7 @@
 """What retrieval keeps beside the corpus."""
 
 from retrieval.models.allowance import RequestAllowance
+from retrieval.models.calibration import Calibration
 from retrieval.models.log import SearchDay, SearchLog
 from retrieval.models.question_set import (
     Question,
@@ -13,6 +14,7 @@ from retrieval.models.tuning import SearchLab, TuningProposal, TuningRecord
 from retrieval.models.turn import Snapshot, Turn, TurnStep
 
 __all__ = [
+    "Calibration",
     "Question",
     "QuestionOutcome",
     "QuestionSet",

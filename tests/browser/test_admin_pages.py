@@ -25,7 +25,7 @@ from retrieval.tuning import current
 from tests.browser.conftest import SCREENSHOTS, Visit
 from tests.browser.test_pages import MODES, overflow
 from tests.cast import Cast
-from tests.factories import SourceFactory, ready_source
+from tests.factories import CalibrationFactory, SourceFactory, ready_source
 from tests.stored_corpus import Corpus
 
 LISTS = (
@@ -125,6 +125,10 @@ def addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
     found["bulk"] = reverse("admin:knowledge_knowledgebase_bulk")
     found["view-as"] = reverse(
         "admin:knowledge_user_view_as", args=[cast.granted.user.pk]
+    )
+    found["calibration"] = reverse("admin:retrieval_calibration_changelist")
+    found["calibration-page"] = reverse(
+        "admin:retrieval_calibration_change", args=[CalibrationFactory().pk]
     )
     found["overview"] = reverse("admin:index")
     found["groups"] = reverse("admin:auth_group_changelist")

@@ -312,6 +312,8 @@ def programs() -> list[Program]:
         port, model = settings.STRATA_MODEL_PORT, settings.STRATA_EMBEDDING_MODEL
         options = ["--host", LOCALHOST, "--port", str(port), "--model", model]
         options += ["--models-dir", str(settings.STRATA_MODELS_DIR)]
+        if settings.STRATA_RERANKING_URL == settings.STRATA_MODEL_URL:
+            options += ["--reranking-model", settings.RERANKING_MODEL]
         server = attached(python, "-m", "knowledge.inference.server", *options)
         found.append(Program("model", server))
     worker = attached(python, "manage.py", "worker")

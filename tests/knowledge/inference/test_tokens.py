@@ -10,7 +10,6 @@ from knowledge.inference.tokens import (
     best_match,
     can_pack,
     maxsim,
-    maxsim_many,
     pack_passage,
     pack_query,
     unpack,
@@ -59,12 +58,12 @@ def test_a_packed_passage_keeps_its_shape_and_ends(
 def test_maxsim_of_packed_vectors_is_close_to_that_of_whole_ones() -> None:
     vectors, mean = cone(1, 120, 384)
     asked = vectors[:9] + 0.02 * np.random.default_rng(2).standard_normal((9, 384))
-    query = pack_query(asked.astype(np.float32), mean)
+    query = pack_query(asked.astype(np.float32), range(1, 10), mean)
     others, _mean = cone(3, 120, 384)
 
-    same, different = maxsim_many(
-        query,
-        [pack_passage(each, range(1, 121), mean) for each in (vectors, others)],
+    same, different = (
+        maxsim(query, pack_passage(each, range(1, 121), mean))
+        for each in (vectors, others)
     )
 
     whole = centred(asked, mean) @ centred(vectors, mean).T
@@ -74,23 +73,22 @@ def test_maxsim_of_packed_vectors_is_close_to_that_of_whole_ones() -> None:
 
 def test_a_query_keeps_half_precision() -> None:
     vectors, mean = cone(4, 7, 384)
-    unpacked = unpack(pack_query(vectors, mean))
+    unpacked = unpack(pack_query(vectors, range(7), mean))
     # The space is rotated, so products are compared and not coordinates.
     whole = centred(vectors, mean)
     assert np.allclose(
         unpacked.vectors @ unpacked.vectors.T, whole @ whole.T, atol=2e-3
     )
-    assert unpacked.ends == ()
+    assert unpacked.ends == tuple(range(7))
 
 
 def test_a_text_without_tokens_matches_nothing() -> None:
     nothing = np.zeros((0, 384), dtype=np.float32)
     vectors, mean = cone(5, 3, 384)
-    query = pack_query(vectors, mean)
+    query = pack_query(vectors, [1, 2, 3], mean)
     assert maxsim(query, pack_passage(nothing, [], mean)) == 0.0
-    assert (
-        maxsim(pack_query(nothing, mean), pack_passage(vectors, [1, 2, 3], mean)) == 0
-    )
+    passage = pack_passage(vectors, [1, 2, 3], mean)
+    assert maxsim(pack_query(nothing, [], mean), passage) == 0
 
 
 def test_ends_beyond_what_fits_are_capped() -> None:
@@ -120,5 +118,15 @@ def test_vectors_that_do_not_belong_together_are_refused() -> None:
     with pytest.raises(ValueError, match="dimension 384 and 64"):
         best_match(vectors, cone(8, 5, 64)[0])
     with pytest.raises(ValueError, match="cannot be packed"):
-        pack_query(np.ones((1, 7), dtype=np.float32), np.zeros(7, dtype=np.float32))
+        pack_query(
+            np.ones((1, 7), dtype=np.float32), [1], np.zeros(7, dtype=np.float32)
+        )
     assert not can_pack(7)
+
+
+def test_a_token_without_weight_does_not_count() -> None:
+    passage = np.eye(4, dtype=np.float32)[:2]
+    query = np.eye(4, dtype=np.float32)[1:3]
+    assert best_match(query, passage) == pytest.approx(0.5)
+    weights = np.array([1.0, 0.0], dtype=np.float32)
+    assert best_match(query, passage, weights) == pytest.approx(1.0)

@@ -1,0 +1,137 @@
+"""Late interaction: how well a passage's tokens meet those of a query (D11). Pure.
+
+Not every word of a question says the same: those that `content_words` drops count
+little, names and numbers a little more than others. Where question and passage are in
+different languages, the question's tokens are moved over first (see
+`knowledge.inference.languages`). And a passage that answers a question stands out from
+the others that were found for it; where nothing answers, all are about as near.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from knowledge.inference.tokens import Floats, best_match, shifted, unpack
+from knowledge.terms import content_words, words
+from retrieval.language import language_of
+
+LANGUAGES = ("en", "pl", "ro", "ru", "vi")
+FUNCTION_WEIGHT, NAME_WEIGHT = 0.2, 1.25
+
+# How much standing out counts, against what the passages after the best four score on
+# average. With fewer others than that the usual distance to the best is taken.
+STANDING_OUT = 0.5
+BEST, LEAST_OTHERS = 4, 4
+USUAL_DISTANCE = 0.12
+
+_WORD = re.compile(r"[^\W_]+")
+
+Means = Mapping[str, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A raw score, and whether query and passage are in different languages."""
+
+    raw: float
+    crosses: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTokens:
+    """A query's token vectors with what each of them weighs, and its language."""
+
+    vectors: Floats
+    weights: Floats
+    language: str
+
+
+def read_query(text: str, packed: bytes) -> QueryTokens:
+    """Unpack a query's token vectors.
+
+    Raises:
+        ValueError: the bytes are broken.
+    """
+    unpacked = unpack(packed)
+    weights = token_weights(text, unpacked.ends)
+    return QueryTokens(unpacked.vectors, weights, language_of(text, LANGUAGES))
+
+
+def match_all(
+    query: QueryTokens, passages: Sequence[tuple[str, bytes]], means: Means
+) -> list[Score]:
+    """Return MaxSim of each (text, packed token vectors); -1 to 1, 0 without tokens.
+
+    Raises:
+        ValueError: bytes are broken, or of another dimension.
+    """
+    moved: dict[str, Floats] = {"": query.vectors}
+    scores = []
+    for text, packed in passages:
+        language = language_of(text, LANGUAGES)
+        crosses = differ(query.language, language)
+        target = (
+            language if crosses and {query.language, language} <= set(means) else ""
+        )
+        if target not in moved:
+            way = means[target] - means[query.language]
+            moved[target] = shifted(query.vectors, way)
+        vectors = unpack(packed).vectors
+        raw = best_match(moved[target], vectors, query.weights)
+        scores.append(Score(raw, crosses))
+    return scores
+
+
+def standing_out(scores: Sequence[Score]) -> list[Score]:
+    """Return the scores of one search, more apart; their order stays."""
+    ordered = sorted((score.raw for score in scores), reverse=True)
+    if not ordered:
+        return []
+    others = ordered[BEST:]
+    rest = ordered[0] - USUAL_DISTANCE
+    if len(others) >= LEAST_OTHERS:
+        rest = sum(others) / len(others)
+    return [
+        replace(score, raw=score.raw + STANDING_OUT * (score.raw - rest))
+        for score in scores
+    ]
+
+
+def differ(query_language: str, passage_language: str) -> bool:
+    """Tell whether two guessed languages are known and not the same."""
+    return bool(query_language and passage_language) and (
+        query_language != passage_language
+    )
+
+
+def token_weights(text: str, ends: Sequence[int]) -> Floats:
+    """Return the weight of each token of a query; `ends` are those of its tokens.
+
+    A token weighs what the heaviest word that it touches does, so that the parts of a
+    long word together weigh more than a short one.
+    """
+    content = set(content_words(text, ()))
+    if not content:
+        return np.ones(len(ends), dtype=np.float32)
+    spans = [
+        (match.start(), match.end(), word_weight(match.group(), number == 0, content))
+        for number, match in enumerate(_WORD.finditer(text))
+    ]
+    weights = []
+    start = 0
+    for end in ends:
+        touched = [w for first, last, w in spans if first < end and last > start]
+        weights.append(max(touched, default=FUNCTION_WEIGHT))
+        start = end
+    return np.array(weights, dtype=np.float32)
+
+
+def word_weight(word: str, is_first: bool, content: set[str]) -> float:  # noqa: FBT001
+    """Return what one word of a query weighs."""
+    if content.isdisjoint(words(word)):
+        return FUNCTION_WEIGHT
+    is_name = word[0].isupper() and not is_first
+    has_digit = any(character.isdigit() for character in word)
+    return NAME_WEIGHT if is_name or has_digit else 1.0

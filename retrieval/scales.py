@@ -1,0 +1,207 @@
+"""The scale of a model's raw scores, and how it is fitted (D12). Pure.
+
+A model's scores mean nothing by themselves: e5's cosines all lie between 0.7 and 1. A
+scale maps them to where the marks of S1 hold, by a logistic curve through two points:
+
+- the *medium* mark, which 4.5 in 100 answerable questions miss. The promise is 5 in 100;
+  the difference is for questions that were not measured;
+- the *high* mark, which 2 in 100 unanswerable questions reach.
+
+Where a language has enough questions, its own medium point is moved onto the common
+one, by the language that is guessed of the query. Where query and passage are in
+different languages, scores lie lower by so much that one mark cannot hold for both:
+they are moved up until as many answerable questions are refused as unanswerable ones
+are answered.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from retrieval.confidence import MARKS, Marks
+from retrieval.results import Basis
+
+MISSED_ANSWERABLE = 0.045
+REACHED_BY_UNANSWERABLE = 0.02
+# With fewer questions a quantile says little.
+LEAST_QUESTIONS = 50
+# A steeper curve would turn the noise of a score into a level.
+LEAST_DISTANCE = 0.02
+
+
+class FitError(Exception):
+    """A scale that cannot be fitted; the message says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The best raw score for one question, and what is known of the pair."""
+
+    raw: float
+    language: str = ""
+    crosses: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Maps raw scores to 0 to 1, where the marks of `basis` hold.
+
+    `medium` and `high` are the raw scores at the marks. `offsets` are added to a raw
+    score by the query's language, `crossing` where the passage is in another one.
+    `provisional`: nobody has fitted it.
+    """
+
+    basis: Basis
+    medium: float
+    high: float
+    offsets: Mapping[str, float] = field(default_factory=dict)
+    crossing: float = 0.0
+    provisional: bool = False
+
+    @property
+    def marks(self) -> Marks:
+        """The marks that hold on this scale."""
+        return MARKS[self.basis]
+
+    def probability(
+        self, raw: float, language: str = "", *, crosses: bool = False
+    ) -> float:
+        """Return a raw score on the scale of the marks."""
+        shift = self.crossing if crosses else self.offsets.get(language, 0.0)
+        low, high = logit(self.marks.medium), logit(self.marks.high)
+        slope = (high - low) / (self.high - self.medium)
+        exponent = low + slope * (raw + shift - self.medium)
+        return 1 / (1 + math.exp(-max(-60.0, min(60.0, exponent))))
+
+
+def unfitted(basis: Basis) -> Scale:
+    """Return the scale of a model that nobody has calibrated: the marks as they are."""
+    marks = MARKS[basis]
+    return Scale(basis, medium=marks.medium, high=marks.high, provisional=True)
+
+
+def logit(share: float) -> float:
+    """Return the logarithm of the odds."""
+    return math.log(share / (1 - share))
+
+
+def fit(
+    basis: Basis,
+    answerable: Sequence[Observation],
+    unanswerable: Sequence[Observation],
+) -> Scale:
+    """Fit a scale.
+
+    Raises FitError where there are too few questions of one kind.
+    """
+    same = [each for each in answerable if not each.crosses]
+    refused = [each for each in unanswerable if not each.crosses]
+    if len(same) < LEAST_QUESTIONS or len(refused) < LEAST_QUESTIONS:
+        raise FitError(
+            f"A calibration needs at least {LEAST_QUESTIONS} answerable and as many "
+            f"unanswerable questions in the language of the documents; there are "
+            f"{len(same)} and {len(refused)}."
+        )
+    groups = by_language(same)
+    points = {name: medium_point(group) for name, group in groups.items()}
+    medium = sum(points.values()) / len(points) if points else medium_point(same)
+    offsets = {name: medium - point for name, point in points.items()}
+    moved = [each.raw + offsets.get(each.language, 0.0) for each in refused]
+    reached = float(np.quantile(moved, 1 - REACHED_BY_UNANSWERABLE))
+    return Scale(
+        basis,
+        medium=medium,
+        high=max(reached, medium + LEAST_DISTANCE),
+        offsets=offsets,
+        crossing=fit_crossing(medium, answerable, unanswerable),
+    )
+
+
+def by_language(observed: Sequence[Observation]) -> dict[str, list[Observation]]:
+    """Return the languages that have enough questions, with them."""
+    groups: dict[str, list[Observation]] = {}
+    for each in observed:
+        groups.setdefault(each.language, []).append(each)
+    return {
+        name: group
+        for name, group in groups.items()
+        if name and len(group) >= LEAST_QUESTIONS
+    }
+
+
+def medium_point(observed: Sequence[Observation]) -> float:
+    """Return the raw score which few enough answerable questions miss."""
+    return float(np.quantile([each.raw for each in observed], MISSED_ANSWERABLE))
+
+
+def fit_crossing(
+    medium: float,
+    answerable: Sequence[Observation],
+    unanswerable: Sequence[Observation],
+) -> float:
+    """Return what is added between languages; 0.0 where too few questions tell."""
+    right = np.sort([each.raw for each in answerable if each.crosses])
+    wrong = np.sort([each.raw for each in unanswerable if each.crosses])
+    if min(len(right), len(wrong)) < LEAST_QUESTIONS:
+        return 0.0
+    refused: Callable[[float], float] = lambda at: float((right < at).mean())  # noqa: E731
+    answered: Callable[[float], float] = lambda at: float((wrong >= at).mean())  # noqa: E731
+    level = min(right, key=lambda at: abs(refused(float(at)) - answered(float(at))))
+    return medium - float(level)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """What a scale's medium mark refuses: of answerable questions, of the others."""
+
+    false_refusal_rate: float
+    recall: float
+
+
+def refusals(
+    scale: Scale,
+    answerable: Sequence[Observation],
+    unanswerable: Sequence[Observation],
+) -> Refusals:
+    """Return which shares of the questions a scale refuses."""
+    return Refusals(
+        false_refusal_rate=share_refused(scale, answerable),
+        recall=share_refused(scale, unanswerable),
+    )
+
+
+def share_refused(scale: Scale, observed: Sequence[Observation]) -> float:
+    """Return the share of some questions below the medium mark, 0.0 of none."""
+    below = [
+        scale.probability(each.raw, each.language, crosses=each.crosses)
+        < scale.marks.medium
+        for each in observed
+    ]
+    return sum(below) / len(below) if below else 0.0
+
+
+def held_out(
+    basis: Basis,
+    answerable: Sequence[Observation],
+    unanswerable: Sequence[Observation],
+) -> Refusals:
+    """Fit on each half of the questions and return what that refuses of the other.
+
+    Questions between languages are left out: their marks make no promise of their own.
+
+    Raises FitError where a half has too few questions.
+    """
+    answerable = [each for each in answerable if not each.crosses]
+    unanswerable = [each for each in unanswerable if not each.crosses]
+    both = []
+    for half in (0, 1):
+        scale = fit(basis, answerable[half::2], unanswerable[half::2])
+        both.append(
+            refusals(scale, answerable[1 - half :: 2], unanswerable[1 - half :: 2])
+        )
+    return Refusals(
+        false_refusal_rate=sum(each.false_refusal_rate for each in both) / 2,
+        recall=sum(each.recall for each in both) / 2,
+    )

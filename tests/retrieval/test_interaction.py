@@ -1,0 +1,90 @@
+"""Late interaction: the weight of words, languages, standing out."""
+
+import numpy as np
+import pytest
+
+from knowledge.inference.tokens import centre_and_turn, pack_passage, pack_query
+from retrieval.interaction import (
+    FUNCTION_WEIGHT,
+    NAME_WEIGHT,
+    Score,
+    differ,
+    match_all,
+    read_query,
+    standing_out,
+    token_weights,
+)
+
+DIMENSION = 64
+MEAN = np.zeros(DIMENSION, dtype=np.float32)
+
+
+def axis(number: int) -> np.ndarray:
+    """Return the unit vector along one axis."""
+    return np.eye(DIMENSION, dtype=np.float32)[number]
+
+
+@pytest.mark.req("D11")
+def test_words_weigh_by_what_they_say() -> None:
+    # What | is | the | notice | for | Kil | burn | ?
+    ends = [4, 7, 11, 18, 22, 26, 30, 31]
+    weights = token_weights("What is the notice for Kilburn?", ends)
+    low, name = FUNCTION_WEIGHT, NAME_WEIGHT
+    wanted = [low, low, low, 1.0, low, name, name, low]
+    assert weights.tolist() == pytest.approx(wanted)
+
+
+def test_a_query_of_function_words_weighs_all_alike() -> None:
+    assert token_weights("What is it?", [4, 7, 10, 11]).tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.req("D11")
+def test_the_passage_with_the_telling_word_is_better() -> None:
+    text = "the notice"
+    packed = pack_query(np.stack([axis(0), axis(1)]), [3, 10], MEAN)
+    query = read_query(text, packed)
+    telling, other = match_all(
+        query,
+        [
+            ("a notice", pack_passage(np.stack([axis(1), axis(2)]), [1, 8], MEAN)),
+            ("the lease", pack_passage(np.stack([axis(0), axis(2)]), [3, 9], MEAN)),
+        ],
+        {},
+    )
+    assert telling.raw > other.raw
+
+
+@pytest.mark.req("D11")
+def test_a_query_is_moved_over_to_the_passages_language() -> None:
+    english, vietnamese = 0.9 * axis(5), 0.9 * axis(6)
+    # Means rest where packed vectors do.
+    means = {
+        language: 0.6 * centre_and_turn(mean[None, :], MEAN)[0]
+        for language, mean in (("en", english), ("vi", vietnamese))
+    }
+    packed = pack_query((axis(1) + vietnamese)[None, :], [30], MEAN)
+    query = read_query("được quy định như thế nào ở đây", packed)
+    passage = "The rules of the house are to be kept by all who live in it."
+    tokens = pack_passage((axis(1) + english)[None, :], [len(passage)], MEAN)
+    (moved,) = match_all(query, [(passage, tokens)], means)
+    (unmoved,) = match_all(query, [(passage, tokens)], {})
+    assert moved.crosses
+    assert unmoved.crosses
+    assert moved.raw > unmoved.raw + 0.2
+
+
+def test_languages_differ_only_if_both_are_known() -> None:
+    assert differ("vi", "en")
+    assert not differ("", "en")
+    assert not differ("vi", "")
+    assert not differ("vi", "vi")
+
+
+@pytest.mark.req("D12")
+def test_a_passage_that_stands_out_scores_higher() -> None:
+    alone = [Score(0.6), *(Score(0.3) for _number in range(9))]
+    among_equals = [Score(0.6), *(Score(0.58) for _number in range(9))]
+    assert standing_out(alone)[0].raw > standing_out(among_equals)[0].raw
+    ranked = [score.raw for score in standing_out([Score(0.2), Score(0.5), Score(0.4)])]
+    assert sorted(range(3), key=lambda at: ranked[at]) == [0, 2, 1]
+    assert standing_out([]) == []
