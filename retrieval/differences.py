@@ -15,6 +15,8 @@ from enum import StrEnum
 
 WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 SPACE = re.compile(r"\s+")
+# A line with the blank ones below it, which say nothing by themselves.
+LINES = re.compile(r"[^\n]*\n(?:[^\S\n]*\n)*|[^\n]+")
 # Comparing takes time with the square of what repeats; beyond these it is told plainly
 # that all of it differs.
 MOST_PAIRS = 2_000_000
@@ -47,8 +49,8 @@ class Piece:
 class Part:
     """Some lines of the old text beside those of the new one.
 
-    `start` and `end` are the part's offsets in the old text. `old_line` and `new_line`
-    count from 1. A skipped part holds no pieces; `lines` says how many lines it is.
+    `start` and `end` are the part's offsets in the old text. A skipped part holds no
+    pieces; `lines` says how many lines it is, blank ones apart.
     """
 
     change: Change
@@ -56,14 +58,32 @@ class Part:
     new: tuple[Piece, ...]
     start: int
     end: int
-    old_line: int
-    new_line: int
     lines: int
 
     @property
     def is_change(self) -> bool:
         """Whether old and new differ here."""
         return self.change in {Change.CHANGED, Change.REMOVED, Change.ADDED}
+
+    @property
+    def was(self) -> list[Piece]:
+        """The old pieces without the line breaks at their end."""
+        return trimmed(self.old)
+
+    @property
+    def now(self) -> list[Piece]:
+        """The new pieces without the line breaks at their end."""
+        return trimmed(self.new)
+
+
+def trimmed(pieces: Sequence[Piece]) -> list[Piece]:
+    """Return pieces without the white space at their end."""
+    kept = list(pieces)
+    while kept and not kept[-1].text.strip():
+        kept.pop()
+    if kept:
+        kept[-1] = Piece(kept[-1].text.rstrip(), kept[-1].changed)
+    return kept
 
 
 def squeeze(text: str) -> str:
@@ -88,7 +108,7 @@ def find_words(text: str, words: str) -> tuple[int, int] | None:
 
 def compare(old: str, new: str) -> list[Part]:
     """Return the parts of two texts in order; together they hold both texts whole."""
-    old_lines, new_lines = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    old_lines, new_lines = LINES.findall(old), LINES.findall(new)
     offsets = [0]
     for line in old_lines:
         offsets.append(offsets[-1] + len(line))
@@ -107,8 +127,6 @@ def compare(old: str, new: str) -> list[Part]:
                 new=new_pieces,
                 start=offsets[a1],
                 end=offsets[a2],
-                old_line=a1 + 1,
-                new_line=b1 + 1,
                 lines=max(a2 - a1, b2 - b1),
             )
         )
@@ -250,24 +268,15 @@ def around(
 
 def skipped(part: Part) -> Part:
     """Return a part as a note that there are lines."""
-    return Part(
-        Change.SKIPPED,
-        (),
-        (),
-        part.start,
-        part.end,
-        part.old_line,
-        part.new_line,
-        part.lines,
-    )
+    return Part(Change.SKIPPED, (), (), part.start, part.end, part.lines)
 
 
 def folded(
     part: Part, span: tuple[int, int] | None, *, lines: int, first: bool, last: bool
 ) -> Iterator[Part]:
     """Yield a part that is the same, as far as it is near a change or the span."""
-    old = "".join(piece.text for piece in part.old).splitlines(keepends=True)
-    new = "".join(piece.text for piece in part.new).splitlines(keepends=True)
+    old = LINES.findall("".join(piece.text for piece in part.old))
+    new = LINES.findall("".join(piece.text for piece in part.new))
     wanted: set[int] = set()
     offset = part.start
     for number, line in enumerate(old):
@@ -292,8 +301,6 @@ def folded(
             whole("".join(new[start:end]), False) if shown else (),  # noqa: FBT003
             offset,
             offset + len(text),
-            part.old_line + start,
-            part.new_line + start,
             end - start,
         )
         offset += len(text)
@@ -310,16 +317,8 @@ def merged(parts: Iterable[Part]) -> list[Part]:
             and before.change is Change.SKIPPED
             and part.change is Change.SKIPPED
         ):
-            found[-1] = Part(
-                Change.SKIPPED,
-                (),
-                (),
-                before.start,
-                part.end,
-                before.old_line,
-                before.new_line,
-                before.lines + part.lines,
-            )
+            both = before.lines + part.lines
+            found[-1] = Part(Change.SKIPPED, (), (), before.start, part.end, both)
         else:
             found.append(part)
     return found

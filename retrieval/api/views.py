@@ -87,7 +87,7 @@ def refuse_layers(request: Request) -> None:
 
     A model writes such a request, and may have been talked into it.
     """
-    body = request.data
+    body = request.data if request.method == "POST" else None
     if "layers" in request.query_params or (
         isinstance(body, Mapping) and "layers" in body
     ):

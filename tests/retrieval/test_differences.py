@@ -32,7 +32,7 @@ def test_the_words_that_differ_are_marked() -> None:
         Change.SAME,
         Change.CHANGED,
     ]
-    assert parts[1].old_line == 3
+    assert [piece.text for piece in parts[3].was] == ["Books are free."]
 
 
 def test_added_and_removed_lines_stand_alone() -> None:
@@ -49,6 +49,7 @@ def test_added_and_removed_lines_stand_alone() -> None:
 
 def test_white_space_alone_is_no_difference() -> None:
     assert not any(part.is_change for part in compare("a  b\nc", "a b \nc"))
+    assert not any(part.is_change for part in compare("a\nb\n", "a\n\n \nb"))
 
 
 def test_lines_with_little_in_common_are_replaced_as_a_whole() -> None:

@@ -16,7 +16,7 @@ def test_the_description_is_valid_and_warns_of_nothing(
 ) -> None:
     call_command("spectacular", "--validate", "--fail-on-warn")
     description = capsys.readouterr().out
-    for path in ("search", "layers", "me", "passages/{ref}"):
+    for path in ("search", "layers", "me", "passages/{ref}", "turns/{turn_id}/search"):
         assert f"/api/v1/{path}:" in description
 
 
@@ -29,6 +29,7 @@ def test_every_refusal_is_described(cast: Cast) -> None:
         "200",
         "400",
         "401",
+        "403",
         "413",
         "415",
         "429",
