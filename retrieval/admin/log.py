@@ -142,7 +142,7 @@ class SearchLogAdmin(RecordAdmin[SearchLog]):
     list_display_links = ("question",)
     list_filter = ("status", "door", "by_agent")
     search_fields = ("query", "person__username")
-    list_select_related = ("person", "acting")
+    list_select_related = ("person", "acting", "token__client")
     list_per_page = 50
     date_hierarchy = "at"
     change_list_template = "admin/retrieval/searchlog/change_list.html"
@@ -370,7 +370,12 @@ def asker_of(row: SearchLog) -> str:
     name = str(row.person) if row.person is not None else _("somebody who is gone")
     if row.acting is not None:
         name = _("%(staff)s as %(name)s") % {"staff": row.acting, "name": name}
-    return _("%(name)s, by an agent") % {"name": name} if row.by_agent else name
+    if not row.by_agent:
+        return name
+    client = row.token.client if row.token is not None else None
+    if client is None:
+        return _("%(name)s, by an agent") % {"name": name}
+    return _("%(name)s, by %(client)s") % {"name": name, "client": client.name}
 
 
 def bases_of(request: HttpRequest, row: SearchLog) -> list[str]:
