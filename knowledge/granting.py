@@ -167,13 +167,19 @@ def preview(choice: Choice) -> Effect:
 def concerned(choice: Choice) -> dict[int, str]:
     """Return the active people whom the holders are, with their names."""
     if choice.people:
-        return {each.pk: str(each) for each in choice.people if each.is_active}
+        return {each.pk: named(each) for each in choice.people if each.is_active}
     people = User.objects.filter(is_active=True)
     if not any(group.name == EVERYONE for group in choice.groups):
         members = User.groups.through.objects.filter(group__in=choice.groups)
         people = people.filter(pk__in=members.values("user_id"))
     names = people.only("pk", "username", "first_name", "last_name")
-    return {person.pk: str(person) for person in names}
+    return {person.pk: named(person) for person in names}
+
+
+def named(person: User) -> str:
+    """Return a name that no other person has."""
+    name, username = str(person), person.get_username()
+    return name if name == username else f"{name} ({username})"
 
 
 Rows = dict[int, dict[str, set[int]]]

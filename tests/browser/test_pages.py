@@ -6,7 +6,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from knowledge.models import AgentClient, Document
+from knowledge.memory import remember, start_conversation
+from knowledge.models import AgentClient, Document, User
+from knowledge.permissions import Reader
 from retrieval.models import Snapshot, Turn
 from tests.browser.conftest import SCREENSHOTS, Visit
 from tests.cast import Cast
@@ -39,6 +41,10 @@ def addresses(corpus: Corpus) -> dict[str, str]:
     document = sources.get(path="quy-trinh-QT-07-mo-the.md").documents.get()
     passage = document.passages.order_by("-start").first()
     assert passage is not None
+    reader = Reader(User.objects.get(username="granted").pk)
+    talk = start_conversation(reader).public_id
+    remember(reader, "Likes short answers, in Vietnamese where there is a choice.")
+    remember(reader, "The parcel on desk 4 is hers.", conversation_id=talk)
     table = sources.get(path="fees-2026.csv")
     earlier = DocumentFactory(
         source=table, is_current=False, superseded_at=document.created_at
@@ -59,6 +65,7 @@ def addresses(corpus: Corpus) -> dict[str, str]:
         "cited-erased": f"/cited/{turn.public_id}/3/",
         "knowledge-bases": "/knowledge-bases/",
         "tokens": "/account/tokens/",
+        "memory": "/account/memory/",
     }
 
 
