@@ -93,6 +93,9 @@ class ViewingMiddleware:
         if not request.viewing or match is None:  # type: ignore[attr-defined]
             return None
         if match.view_name in self.ENDING:
+            # Signing out drops the session, and the audit should say so.
+            if match.view_name == "logout" and request.method == "POST":
+                viewing.end(request)
             return None
         if match.view_name in self.READABLE and request.method in {"GET", "HEAD"}:
             return None

@@ -161,6 +161,7 @@ class TestItEnds:
         other = cast.superuser.client()
         assert "You see the portal as" not in other.get("/").content.decode()
         client.post("/logout/")
+        assert AuditEntry.objects.filter(verb="stopped viewing as").count() == 1
         client.force_login(cast.superuser.user)
         assert "You see the portal as" not in client.get("/").content.decode()
 
