@@ -57,6 +57,7 @@ class ViewingMiddleware:
         {
             "portal:search",
             "portal:read",
+            "portal:difference",
             "portal:source",
             "portal:original",
             "portal:knowledge-bases",

@@ -183,6 +183,7 @@ class TestItOnlyReads:
         open_routes = {
             "",
             "read/<str:ref>/",
+            "read/<str:ref>/difference/",
             "source/<uuid:public_id>/",
             "original/<int:number>/",
             "knowledge-bases/",
