@@ -9,13 +9,44 @@ configuration. Marks that belong to a letter are kept: `đăng` is not `dang`.
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 
+from snowballstemmer.english_stemmer import EnglishStemmer
+from snowballstemmer.polish_stemmer import PolishStemmer
+from snowballstemmer.romanian_stemmer import RomanianStemmer
+from snowballstemmer.russian_stemmer import RussianStemmer
+
+from knowledge.language import language_of
 from knowledge.sanitizing import strip_invisible
 
+# Raised whenever `index_terms` gives other terms for the same text; passages of an
+# older version are written anew in the background.
+TERMS_VERSION = 1
 # PostgreSQL refuses lexemes of more than 2 kB.
 MAX_WORD_LENGTH = 64
+LANGUAGES = ("en", "vi", "pl", "ro", "ru")
+
+# Folding case turns this letter into "ss", so no word of any text holds it, and yet
+# PostgreSQL takes it for a letter: what begins with it is a lexeme of another kind.
+STEM = "ß"
+UNMARKED = "ßß"
+BARE = "ßßß"
+
+_STEMMERS = {
+    "en": EnglishStemmer(),
+    "pl": PolishStemmer(),
+    "ro": RomanianStemmer(),
+    "ru": RussianStemmer(),
+}
+_STEMMING = threading.Lock()
+# Letters that Unicode does not take apart.
+_PLAIN = {"đ": "d", "ł": "l", "ø": "o", "ß": "ss"}
+_LETTERS_OF_THEIR_OWN = frozenset("й")
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -90,6 +121,33 @@ _LETTERS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A content word of a query, and the lexemes that stand in for it.
+
+    `stems` are lexemes of its stem in each language that it may be of, `bare` the
+    lexeme of its form without accents (R14).
+    """
+
+    word: str
+    stems: tuple[str, ...] = ()
+    bare: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordQuery:
+    """What the keyword branch looks for.
+
+    `words` are demanded of every match. `compounds` are lexemes of the Vietnamese words
+    that two syllables may make, `neighbours` content words of other languages that
+    stand side by side in the query; both only lift what holds them.
+    """
+
+    words: tuple[Wanted, ...]
+    compounds: tuple[str, ...] = ()
+    neighbours: tuple[tuple[str, str], ...] = ()
+
+
 def words(text: str) -> list[str]:
     """Return the words of a text in order: compatibility-composed and casefolded."""
     text = unicodedata.normalize("NFKC", strip_invisible(text)).casefold()
@@ -101,9 +159,112 @@ def words(text: str) -> list[str]:
     return [word[:MAX_WORD_LENGTH] for word in _WORD.findall(text)]
 
 
-def index_terms(context: str, text: str) -> str:
-    """Return what is stored for the keyword branch: the words of both texts."""
-    return " ".join([*words(context), *words(text)])
+# --- What is stored ------------------------------------------------------------
+
+
+def index_terms(
+    context: str,
+    text: str,
+    *,
+    languages: Collection[str] = LANGUAGES,
+    document_language: str = "",
+    without_accents: bool = False,
+) -> str:
+    """Return what is stored for the keyword branch.
+
+    First the words of both texts in order, which alone are exact matches; then lexemes
+    of other kinds, each as often as its word: stems; for Vietnamese two neighbouring
+    syllables as one; the forms without accents, as whose spelling the marked words can
+    be suggested; and, where a layer matches without accents, those that are matched.
+
+    `languages` are those of the layer; `document_language` is believed where the text
+    itself tells no language.
+    """
+    found = [*words(context), *words(text)]
+    language = language_of(text, languages) or document_language
+    if not language and "en" in languages and text.isascii():
+        language = "en"
+    made = list(found)
+    if language in _STEMMERS:
+        made += [
+            stem_lexeme(language, word)
+            for word in found
+            if word not in _LISTS[language] and is_inflected(word)
+        ]
+    if language == "vi":
+        made += [compound_lexeme(*pair) for pair in pairwise(found)]
+    # Once each is enough for what is looked up and never ranked.
+    distinct = dict.fromkeys(found)
+    made += [UNMARKED + without_marks(word) for word in distinct if has_marks(word)]
+    if without_accents:
+        made += [BARE + without_marks(word) for word in found]
+    return " ".join(made)
+
+
+def is_inflected(word: str) -> bool:
+    """Tell whether a word can have endings; numbers and codes have none."""
+    return len(word) > 2 and word.isalpha()
+
+
+def stem_lexeme(language: str, word: str) -> str:
+    """Return the lexeme of a word's stem, which no word of any text is equal to."""
+    return STEM + _stem(language, word)
+
+
+def compound_lexeme(first: str, second: str) -> str:
+    """Return the lexeme of two syllables that stand side by side."""
+    return f"{STEM}{first}{STEM}{second}"
+
+
+@lru_cache(maxsize=100_000)
+def _stem(language: str, word: str) -> str:
+    # A stemmer keeps the word it works on.
+    with _STEMMING:
+        stem: str = _STEMMERS[language].stemWord(word)
+    return stem
+
+
+@lru_cache(maxsize=100_000)
+def without_marks(word: str) -> str:
+    """Return a word in plain letters: `đăng` becomes `dang`; Cyrillic й stays."""
+    letters = []
+    for letter in word:
+        plain = _PLAIN.get(letter)
+        if plain is None:
+            plain = letter
+            if letter not in _LETTERS_OF_THEIR_OWN:
+                plain = unicodedata.normalize("NFD", letter)[0]
+        letters.append(plain)
+    return "".join(letters)
+
+
+def has_marks(word: str) -> bool:
+    """Tell whether a word is another one in plain letters."""
+    return not word.isascii() and without_marks(word) != word
+
+
+# --- What a query looks for ----------------------------------------------------
+
+
+def read_query(query: str) -> KeywordQuery:
+    """Return what the keyword branch looks for."""
+    found = words(query)
+    spoken = _guess_languages(found, ())
+    kept = dict.fromkeys(word for word in found if not _is_function_word(word, spoken))
+    pairs = dict.fromkeys(pairwise(found))
+    is_vietnamese = "vi" in spoken
+    return KeywordQuery(
+        words=tuple(
+            Wanted(word, _stem_lexemes(word, spoken), BARE + without_marks(word))
+            for word in kept
+        ),
+        compounds=tuple(compound_lexeme(*pair) for pair in pairs)
+        if is_vietnamese
+        else (),
+        neighbours=()
+        if is_vietnamese
+        else tuple(pair for pair in pairs if kept.keys() >= set(pair)),
+    )
 
 
 def content_words(query: str, languages: Sequence[str]) -> list[str]:
@@ -118,6 +279,19 @@ def content_words(query: str, languages: Sequence[str]) -> list[str]:
     spoken = _guess_languages(found, languages)
     kept = [word for word in found if not _is_function_word(word, spoken)]
     return list(dict.fromkeys(kept))
+
+
+def _stem_lexemes(word: str, spoken: frozenset[str]) -> tuple[str, ...]:
+    """Return the stems of a query's word in each language that it may be of.
+
+    A question and the text that answers it may be of two languages with words in
+    common, so the query's own language does not decide.
+    """
+    if not is_inflected(word) or spoken == {"vi"}:
+        return ()
+    own = [code for code in _STEMMERS if code != "en" and _LETTERS[code].search(word)]
+    languages = own or (["en", "pl", "ro"] if word.isascii() else [])
+    return tuple(dict.fromkeys(stem_lexeme(code, word) for code in languages))
 
 
 def _is_function_word(word: str, spoken: frozenset[str]) -> bool:

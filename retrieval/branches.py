@@ -6,12 +6,13 @@ is weighed by statistics that count a row which the reader may not see.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.conf import settings
 
 from knowledge.indexes import compared_as, indexed
 from knowledge.models import EmbeddingSpace
+from knowledge.terms import KeywordQuery
 from retrieval.fusion import Candidate
 from retrieval.reach import Reach, Sql, rows_of
 
@@ -23,6 +24,17 @@ MOST_CODED = 2000
 MOST_WORDS = 32
 MOST_POSTINGS = 1000
 MOST_RELAXED = 200
+# What another form of a word is worth beside the word itself, and what two syllables of
+# a Vietnamese word, or two words side by side, are worth beside a word of their rarity.
+OTHER_FORM = 0.7
+COMPOUND = 0.5
+NEIGHBOURS = 0.3
+# Where all words are held and none is weighed by its rarity, the same is worth so often
+# as much: what stands together is rarer than its words.
+TOGETHER = 4
+# How far a long passage is held back, 0 to 1.
+BY_LENGTH = 0.5
+PI_SQUARED_SIXTH = 1.6449340668482264
 # A reach of at most so many passages is looked up by knowledge base and word together;
 # in a larger one the words alone narrow enough.
 KEYED_REACH = 3000
@@ -205,38 +217,99 @@ def cosines(
 INDEX_ONLY = ("enable_seqscan = off", "max_parallel_workers_per_gather = 0")
 
 
-def by_keywords(reach: Reach, words: Sequence[str], *, count: int) -> KeywordRanking:
+def by_keywords(reach: Reach, query: KeywordQuery, *, count: int) -> KeywordRanking:
     """Return the passages that hold every word; where none does, those that hold some.
 
-    The latter are marked `relaxed` (R15). `words` are those of
-    `knowledge.terms.content_words`.
+    The latter are marked `relaxed` (R15). A word is held where the passage has it, or
+    has another form of it, which counts less.
     """
-    if not words:
+    if not query.words:
         return KeywordRanking([])
-    rows = rows_of(exact_query(reach, words, count), settings_before=INDEX_ONLY)
+    rows = rows_of(exact_query(reach, query, count), settings_before=INDEX_ONLY)
     if rows:
         found = [Candidate(pk, score) for pk, score, _matches in rows]
         return KeywordRanking(found, is_partial=rows[0][2] >= MOST_EXACT)
-    if len(words) == 1:
+    if len(query.words) == 1:
         return KeywordRanking([])
-    # Of very many words the long ones tell most.
-    telling = sorted(words, key=len, reverse=True)[:MOST_WORDS]
-    rows = rows_of(relaxed_query(reach, telling, count), settings_before=INDEX_ONLY)
+    rows = rows_of(relaxed_query(reach, query, count), settings_before=INDEX_ONLY)
     return KeywordRanking(
-        [Candidate(pk, share, relaxed=True, share=share) for pk, share in rows]
+        [
+            Candidate(pk, score, relaxed=True, share=share)
+            for pk, score, share in rows
+        ]
     )
 
 
-def holding(reach: Reach, columns: str, word: str) -> Sql:
-    """Return the query for the passages within reach that hold every one of some words.
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What one query looks for, as columns: words, then what lifts who holds them.
 
-    `word` is the SQL of the words: a column, or a placeholder whose parameter follows.
+    `wanted` is the condition that a passage holds the unit. The word itself counts by
+    `exact` and in its other forms by `forms`, of which there are `sizes`. `factors` are
+    what a unit is worth beside a word.
+    """
+
+    wanted: list[str] = field(default_factory=list)
+    exact: list[str] = field(default_factory=list)
+    forms: list[str | None] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    factors: list[float] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+
+    def add(
+        self, kind: str, exact: str, forms: Sequence[str] = (), factor: float = 1.0
+    ) -> None:
+        """Add one unit, given as the lexemes of a text search query."""
+        self.wanted.append(" | ".join([exact, *forms]))
+        self.exact.append(exact)
+        self.forms.append(" | ".join(forms) or None)
+        self.sizes.append(len(forms))
+        self.factors.append(factor)
+        self.kinds.append(kind)
+
+    @property
+    def sql(self) -> Sql:
+        """The units as rows: number, wanted, exact, forms, size, factor, kind."""
+        return Sql(
+            """
+            SELECT number, wanted::tsquery AS wanted, exact::tsquery AS exact,
+                   forms::tsquery AS forms, size, factor, kind
+            FROM unnest(%s::text[], %s::text[], %s::text[], %s::int[], %s::float8[],
+                        %s::text[])
+                 WITH ORDINALITY
+                 AS given (wanted, exact, forms, size, factor, kind, number)
+            """,
+            (
+                self.wanted,
+                self.exact,
+                self.forms,
+                self.sizes,
+                self.factors,
+                self.kinds,
+            ),
+        )
+
+
+def units_of(reach: Reach, query: KeywordQuery, *, most: int | None = None) -> Units:
+    """Return the units of a query; of more than `most` words the long ones tell most."""
+    words = sorted(query.words, key=lambda wanted: -len(wanted.word))[:most]
+    units = Units()
+    for wanted in words:
+        units.add("word", wanted.word, wanted.stems)
+    for compound in query.compounds[:most]:
+        units.add("compound", compound, factor=COMPOUND)
+    for first, second in query.neighbours[:most]:
+        units.add("neighbours", f"{first} <-> {second}", factor=NEIGHBOURS)
+    return units
+
+
+def holding(reach: Reach, columns: str, query: str) -> Sql:
+    """Return the query for the passages within reach that a text search finds.
+
+    `query` is the SQL of a tsquery: a column, or a placeholder whose parameter follows.
     """
     visible = reach.visible
-    text = (
-        f"SELECT {columns} FROM {visible.text} "  # noqa: S608
-        f"AND search_vector @@ plainto_tsquery('simple', {word})"
-    )
+    text = f"SELECT {columns} FROM {visible.text} AND search_vector @@ {query}"  # noqa: S608
     if reach.rows > KEYED_REACH:
         return Sql(text, visible.params)
     bases = ",".join(map(str, sorted(reach.knowledge_base_ids)))
@@ -246,55 +319,101 @@ def holding(reach: Reach, columns: str, word: str) -> Sql:
     )
 
 
-def exact_query(reach: Reach, words: Sequence[str], count: int) -> Sql:
-    """Return the query for the passages that hold every word, closest together first.
+def times(terms: str, query: str, size: str) -> str:
+    """Return the SQL of how often one of `size` lexemes stands in a passage.
 
-    Its rows are id, score and how many passages were put in order.
+    For lexemes of weight A, of which a passage holds one, ts_rank is the sum of 1/n²
+    over its places, divided by that of all numbers and by `size`; the sum is very
+    nearly pi²/6 less 1/(n + 1/2).
     """
-    text = " ".join(words)
-    matches = holding(reach, "id, search_vector", "%s")
-    return Sql(
-        f"""
-        SELECT id, ts_rank_cd(search_vector, plainto_tsquery('simple', %s), 1)::float8
-               AS score, count(*) OVER ()
-        FROM ({matches.text} LIMIT {MOST_EXACT}) matches
-        ORDER BY score DESC, id LIMIT %s
-        """,  # noqa: S608
-        (text, *matches.params, text, count),
+    return (
+        f"round(1 / ({PI_SQUARED_SIXTH} * (1 - least(0.99, "
+        f"{size} * coalesce(ts_rank({terms}, {query}), 0)::float8))) - 0.5)"
     )
 
 
-def relaxed_query(reach: Reach, words: Sequence[str], count: int) -> Sql:
-    """Return the query for the passages that hold some words, with their share of them.
+def saturated(terms: str, longer: str) -> str:
+    """Return the SQL of a word's BM25 score before its rarity.
 
-    A word weighs by its rarity among the visible passages, as in BM25, and a word that
-    none of them holds weighs most. The share is the weight of the words that a passage
-    holds by that of all: a hit for one common word of many counts as little as it says.
-
-    A word that very many passages hold is looked up only in the passages that rarer
-    ones led to, and its rarity is estimated there.
+    `longer` is the passage's length by that of the others.
     """
-    matches = holding(reach, "id", "word.text")
+    exact = times(terms, "exact", "1")
+    forms = times(terms, "forms", "size")
+    # OFFSET keeps each count from being made again wherever it is named.
+    return (
+        "(SELECT 2.2 * times / (times + 1.2 * "
+        f"({1 - BY_LENGTH} + {BY_LENGTH} * {longer})) "
+        f"FROM (SELECT exact + {OTHER_FORM} * greatest(forms - exact, 0) AS times "
+        f"FROM (SELECT {exact} AS exact, {forms} AS forms OFFSET 0) counted "
+        "OFFSET 0) weighed)"
+    )
+
+
+def exact_query(reach: Reach, query: KeywordQuery, count: int) -> Sql:
+    """Return the query for the passages that hold every word, the best first.
+
+    All hold all words, so what tells is how often, and which stand together. Its rows
+    are id, score and how many passages were put in order.
+    """
+    units = units_of(reach, query)
+    every = " & ".join(
+        f"({wanted})"
+        for wanted, kind in zip(units.wanted, units.kinds, strict=True)
+        if kind == "word"
+    )
+    rows = units.sql
+    matches = holding(reach, "id, search_vector", "%s::tsquery")
     return Sql(
         f"""
-        WITH word AS MATERIALIZED (
-            SELECT number, text
-            FROM unnest(%s::text[]) WITH ORDINALITY AS given (text, number)
+        WITH unit AS MATERIALIZED ({rows.text}
+        ), terms AS MATERIALIZED (
+            SELECT id, setweight(search_vector, 'A') AS terms,
+                   length(search_vector) / avg(length(search_vector)) OVER () AS longer
+            FROM ({matches.text} LIMIT {MOST_EXACT}) matches
+        )
+        SELECT id, (
+            SELECT sum(CASE WHEN kind = 'word' THEN {saturated("terms", "longer")}
+                            WHEN terms @@ wanted THEN {TOGETHER} * factor ELSE 0 END)
+            FROM unit) AS score, count(*) OVER ()
+        FROM terms
+        ORDER BY score DESC, id LIMIT %s
+        """,  # noqa: S608
+        (*rows.params, *matches.params, every, count),
+    )
+
+
+def relaxed_query(reach: Reach, query: KeywordQuery, count: int) -> Sql:
+    """Return the query for the passages that hold some words: BM25 over those in reach.
+
+    A word weighs by its rarity among the visible passages, and one that none of them
+    holds weighs most. The share is the weight of the words that a passage holds by that
+    of all: a hit for one common word of many counts as little as it says.
+
+    A word that very many passages hold is looked up only in the passages that rarer
+    ones led to, and its rarity is estimated there; so are the neighbours.
+    """
+    rows = units_of(reach, query, most=MOST_WORDS).sql
+    matches = holding(reach, "id", "unit.wanted")
+    return Sql(
+        f"""
+        WITH unit AS MATERIALIZED ({rows.text}
         ), posting AS MATERIALIZED (
-            SELECT word.number, found.id
-            FROM word CROSS JOIN LATERAL ({matches.text} LIMIT {MOST_POSTINGS})
-                 found
+            SELECT unit.number, found.id
+            FROM unit CROSS JOIN LATERAL ({matches.text} LIMIT {MOST_POSTINGS}) found
+            WHERE kind <> 'neighbours'
         ), counted AS MATERIALIZED (
-            SELECT word.number, word.text, count(posting.id)::float8 AS holders,
-                   count(posting.id) >= {MOST_POSTINGS} AS is_common
-            FROM word LEFT JOIN posting USING (number)
-            GROUP BY word.number, word.text
+            SELECT unit.number, count(posting.id)::float8 AS holders,
+                   kind = 'neighbours' OR count(posting.id) >= {MOST_POSTINGS}
+                   AS is_looked_up_late
+            FROM unit LEFT JOIN posting USING (number)
+            GROUP BY unit.number, kind
         ), reach AS MATERIALIZED (
             SELECT greatest({int(reach.rows)}, max(holders)) AS passages FROM counted
         ), rough AS MATERIALIZED (
-            SELECT number, is_common, CASE WHEN is_common THEN 0.01::float8 ELSE 1 END
+            SELECT number, is_looked_up_late, factor
+                * CASE WHEN is_looked_up_late THEN 0.01::float8 ELSE 1 END
                 * ln(1 + (passages - holders + 0.5) / (holders + 0.5)) AS weight
-            FROM counted CROSS JOIN reach
+            FROM counted JOIN unit USING (number) CROSS JOIN reach
         ), candidate AS MATERIALIZED (
             SELECT posting.id
             FROM posting JOIN rough USING (number)
@@ -302,19 +421,19 @@ def relaxed_query(reach: Reach, words: Sequence[str], count: int) -> Sql:
             ORDER BY sum(weight) DESC, posting.id
             LIMIT {MOST_RELAXED}
         ), unpacked AS MATERIALIZED (
-            SELECT p.id, strip(p.search_vector) AS terms
-            FROM candidate JOIN knowledge_passage p USING (id)
-            WHERE EXISTS (SELECT FROM counted WHERE is_common)
+            SELECT id, setweight(search_vector, 'A') AS terms,
+                   length(search_vector) / avg(length(search_vector)) OVER () AS longer
+            FROM candidate JOIN knowledge_passage USING (id)
         ), held AS MATERIALIZED (
             SELECT id, number
             FROM posting JOIN rough USING (number) JOIN candidate USING (id)
-            WHERE NOT is_common
+            WHERE NOT is_looked_up_late
             UNION ALL
             SELECT id, number
-            FROM unpacked CROSS JOIN counted
-            WHERE is_common AND terms @@ plainto_tsquery('simple', text)
+            FROM unpacked CROSS JOIN counted JOIN unit USING (number)
+            WHERE is_looked_up_late AND terms @@ wanted
         ), estimated AS MATERIALIZED (
-            SELECT number, passages, CASE WHEN NOT is_common THEN holders
+            SELECT number, passages, CASE WHEN NOT is_looked_up_late THEN holders
                 ELSE least(passages, greatest(holders, passages
                     * (SELECT count(*) FROM held WHERE held.number = counted.number)
                     / greatest((SELECT count(*) FROM candidate), 1))) END AS holders
@@ -323,11 +442,17 @@ def relaxed_query(reach: Reach, words: Sequence[str], count: int) -> Sql:
             SELECT number, ln(1 + (passages - holders + 0.5) / (holders + 0.5)) AS weight
             FROM estimated
         )
-        SELECT id, sum(weight) / (SELECT sum(weight) FROM rarity) AS share
-        FROM held JOIN rarity USING (number)
-        GROUP BY id ORDER BY share DESC, id LIMIT %s
+        SELECT id,
+               sum(factor * weight * CASE WHEN kind = 'word'
+                   THEN {saturated("terms", "longer")} ELSE 1 END) AS score,
+               sum(weight) FILTER (WHERE kind = 'word')
+                   / (SELECT sum(weight) FROM rarity JOIN unit USING (number)
+                      WHERE kind = 'word') AS share
+        FROM held JOIN rarity USING (number) JOIN unit USING (number)
+             JOIN unpacked USING (id)
+        GROUP BY id ORDER BY score DESC, id LIMIT %s
         """,  # noqa: S608
-        (list(words), *matches.params, count),
+        (*rows.params, *matches.params, count),
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from django.utils.translation import gettext as _
 
 from knowledge.codes import code_keys
-from knowledge.terms import content_words
+from knowledge.terms import read_query
 from retrieval.branches import by_codes, by_keywords, by_meaning, cosines
 from retrieval.citations import cite, cited_rows
 from retrieval.embedding import QueryVector, VectorSource, no_vector
@@ -127,7 +127,7 @@ def run_branches(
 
 def keywords(reach: Reach, text: str, count: int, journal: Journal) -> list[Candidate]:
     """Return the keyword branch's ranking; says when it could not rank all matches."""
-    ranking = by_keywords(reach, content_words(text, ()), count=count)
+    ranking = by_keywords(reach, read_query(text), count=count)
     if ranking.is_partial:
         journal.note(
             _("Very many passages hold all words; add a word to find the right ones.")

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from knowledge.models import Document, Original, Source
 from retrieval.citations import resolve_ref
-from retrieval.language import language_of
+from knowledge.language import language_of
 from retrieval.lines import Span, Text, Window, bounds_of, fill
 from retrieval.outline import outline_of
 from retrieval.passages import cite_span

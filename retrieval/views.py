@@ -37,11 +37,11 @@ from knowledge.models import (
 )
 from knowledge.models.knowledge_base import Language
 from knowledge.permissions import Reader
+from knowledge.language import language_of
 from knowledge.terms import content_words
 from knowledge.tokens import create_token, revoke_token
 from retrieval.forms import NewTokenForm
 from retrieval.highlighting import Piece, mark_words
-from retrieval.language import language_of
 from retrieval.results import Branch, Citation, Hit, Match, Occasion, SearchResult
 from retrieval.search import MOST_RESULTS, SearchInputError, search
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from knowledge.codes import code_keys
 from knowledge.models import Passage, Source
 from knowledge.permissions import Reader
-from knowledge.terms import content_words, index_terms, words
+from knowledge.terms import content_words, index_terms, read_query, words
 from retrieval.branches import by_codes, by_keywords, by_meaning, cosines
 from retrieval.fusion import Candidate
 from retrieval.reach import Reach
@@ -35,7 +35,7 @@ SEPARATORS = (" ", " ", " ", "-", "/", ".", ",", "\n", "_", "'", ":", "&", "<", 
 def found_by(reader: Reader, query: str) -> list[Candidate]:
     """Return what the keyword branch finds."""
     reach = Reach.of(reader, None, {})
-    return by_keywords(reach, content_words(query, ()), count=50).candidates
+    return by_keywords(reach, read_query(query), count=50).candidates
 
 
 def ids(candidates: list[Candidate]) -> list[int]:
@@ -258,7 +258,7 @@ def test_switch_and_expiry_are_part_of_each_query(hide: dict[str, object]) -> No
 
     def all_branches() -> list[set[int]]:
         return [
-            set(ids(by_keywords(reach, ["fee"], count=50).candidates)),
+            set(ids(by_keywords(reach, read_query("fee"), count=50).candidates)),
             set(ids(by_codes(reach, ["qt07"], count=50))),
             set(ids(by_meaning(reach, space, (1.0, 0.0, 0.0, 0.0), count=50))),
         ]
@@ -287,7 +287,7 @@ def test_layers_and_metadata_are_part_of_each_query() -> None:
         (Reach.of(reader, frozenset({other.layer_id}), {}), set()),
     ]
     for reach, expected in cases:
-        assert set(ids(by_keywords(reach, ["fee"], count=50).candidates)) == expected
+        assert set(ids(by_keywords(reach, read_query("fee"), count=50).candidates)) == expected
         assert set(ids(by_codes(reach, ["qt07"], count=50))) == expected
         near = by_meaning(reach, space, (1.0, 0.0, 0.0, 0.0), count=50)
         assert set(ids(near)) == expected

@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from knowledge.models.knowledge_base import Language
-from retrieval.language import language_of
+from knowledge.language import language_of
 
 ALL = list(Language.values)
 TEXTS = {
