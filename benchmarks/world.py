@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -20,10 +21,10 @@ from django.db import connection
 from numpy.typing import NDArray
 from pgvector.psycopg import register_vector
 
-from knowledge.codes import code_keys
+from knowledge.codes import stored_codes
 from knowledge.models import EmbeddingSpace, KnowledgeBase, Layer, Passage
 from knowledge.models.vectors import SpaceState
-from knowledge.terms import index_terms
+from knowledge.terms import index_terms, stem_lexeme
 
 Floats = NDArray[np.float32]
 
@@ -295,16 +296,19 @@ class Rows:
 
         The words themselves already have the form in which ingest indexes them.
         """
+        stem_of = partial(stem_lexeme, "en")
         for n, (source, words, number) in enumerate(
             zip(holder, texts, numbers, strict=True)
         ):
             pk = self.passage_id + 1 + n
             code = f"QT-{number:03}" if n % 10 == 0 else ""
             text = f"{words} {code}".strip()
+            stems = " ".join(map(stem_of, words.split()))
+            terms = f"{words} {stems} {index_terms('', code)}"
             yield (
                 pk, base, layer, int(source), int(source), n, 0, len(text), text, "",
                 "", 1, 1, "text", False, False, json.dumps({"page": str(n % 7)}),
-                f"{pk:064x}", f"{words} {index_terms('', code)}", code_keys(code),
+                f"{pk:064x}", terms, stored_codes(code),
             )  # fmt: skip
 
     def finish(self) -> None:

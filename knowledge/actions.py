@@ -389,7 +389,10 @@ def move_source(source: Source, *, layer: Layer, actor: User | None) -> None:
     try:
         with transaction.atomic():
             Source.objects.filter(pk=source.pk).update(
-                layer=layer, knowledge_base=layer.knowledge_base
+                layer=layer,
+                knowledge_base=layer.knowledge_base,
+                # The new layer may be read in other languages.
+                terms_version=0,
             )
     except IntegrityError as error:
         raise DuplicateError(

@@ -17,6 +17,9 @@ from knowledge.sanitizing import strip_invisible
 from knowledge.terms import FUNCTION_WORDS
 
 MAX_CODE_LENGTH = 64
+MAX_KEY_LENGTH = 80
+# Begins the key of a part of a code.
+PART = "~"
 
 _HYPHENS = str.maketrans("\u2010\u2011\u2212\ufe63\uff0d", "-----")
 # A word processor turns the hyphen of "QT-07" into a dash.
@@ -33,6 +36,7 @@ _MEASURE = re.compile(
 )
 _COUNTED = re.compile(r"\d[\d.]*(?:st|nd|rd|th|s)?(?:-[^\W\d_]+)+")
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[-./ ]+(?=\d)")
+_SEPARATOR = re.compile(r"[-./ ]")
 _SEPARATORS = re.compile(r"[-/ ]+|\.(?!\d)|(?<!\d)\.")
 
 
@@ -63,6 +67,32 @@ def code_keys(text: str) -> list[str]:
         if all(_is_code(part) for part in parts):
             keys.update(normalise_code(part) for part in parts)
     return sorted(keys)
+
+
+def stored_codes(text: str) -> list[str]:
+    """Return what is stored for the code branch: the keys, and those of their parts.
+
+    The parts are marked, since a passage that bears a whole code comes first.
+    """
+    keys = set(code_keys(text))
+    parts = {
+        normalise_code(part)
+        for code in _codes(_readable(text))
+        for part in _parts(code)
+    }
+    stored = keys | {PART + part for part in parts - keys}
+    return sorted(key for key in stored if len(key) <= MAX_KEY_LENGTH)
+
+
+def _parts(code: str) -> Iterator[str]:
+    """Yield the beginnings and ends of a code that are codes themselves.
+
+    `30/2020/NĐ-CP` is also asked for as `2020/NĐ-CP`, `pacs.008.001.08` as `pacs.008`.
+    """
+    for separator in _SEPARATOR.finditer(code):
+        for part in (code[: separator.start()], code[separator.end() :]):
+            if _is_code(part.replace(" ", "-")):
+                yield part
 
 
 def _readable(text: str) -> str:

@@ -149,6 +149,7 @@ class LayerForm(InOneKnowledgeBaseForm):
             "answer_mode",
             "chunk_preset",
             "languages",
+            "matches_without_accents",
             "archived_patterns",
             "routing_patterns",
         )

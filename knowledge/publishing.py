@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from knowledge.actions import discard_original, touch
 from knowledge.chunking import Chunk
-from knowledge.codes import code_keys
+from knowledge.codes import stored_codes
 from knowledge.extraction import Extracted
 from knowledge.frontmatter import declared_date, superseded_files
 from knowledge.models import (
@@ -28,9 +28,10 @@ from knowledge.models.document import DateSource
 from knowledge.models.passage import TextOrigin
 from knowledge.positions import LineMap, page_at
 from knowledge.register import refusal_of, rules_for, texts_of
+from knowledge.reindexing import terms_writer
 from knowledge.runs import LeaseLostError, held
 from knowledge.structure import Section as SectionSpan
-from knowledge.terms import index_terms
+from knowledge.terms import TERMS_VERSION
 
 
 class VectorsGoneError(Exception):
@@ -93,7 +94,9 @@ def publish(run: IngestRun, prepared: Prepared, space: EmbeddingSpace | None) ->
         if replaced is not None:
             discard_original(replaced)
         Source.objects.filter(pk=source.pk).update(
-            passage_count=len(prepared.chunks), indexed_at=Now()
+            passage_count=len(prepared.chunks),
+            indexed_at=Now(),
+            terms_version=TERMS_VERSION,
         )
         touch(source.knowledge_base_id)
 
@@ -186,6 +189,7 @@ def passages_of(
     """Yield the passage rows, with every position a citation shows."""
     extracted = prepared.extracted
     lines = LineMap(extracted.text)
+    terms_of = terms_writer(source.layer, extracted.text)
     for chunk, sha in zip(prepared.chunks, prepared.hashes, strict=True):
         text = extracted.text[chunk.start : chunk.end]
         page = page_at(document.pages, chunk.start)
@@ -212,8 +216,8 @@ def passages_of(
             cut_end=chunk.cut_end,
             metadata=metadata,
             embedded_sha256=sha,
-            terms=index_terms(chunk.context, text),
-            codes=[code[:80] for code in code_keys(f"{chunk.context}\n{text}")],
+            terms=terms_of(chunk.context, text),
+            codes=stored_codes(f"{chunk.context}\n{text}"),
         )
 
 

@@ -5,6 +5,7 @@ Each begins with a sign of life, so that a cluster with much to do needs no othe
 
 from knowledge import indexes
 from knowledge.ingest import run_ingest
+from knowledge.reindexing import rewrite_terms
 from knowledge.upkeep import clean
 from knowledge.vitals import CLUSTER, leave_sign, shown_upkeep
 
@@ -28,7 +29,12 @@ def sweep() -> None:
 
 
 def tune() -> None:
-    """Make and drop the vector indexes of large knowledge bases; may take minutes."""
+    """Bring the indexes up to what is to be found; may take minutes.
+
+    That is the terms of the keyword branch, and the vector indexes of large knowledge
+    bases.
+    """
     leave_sign(CLUSTER)
     with shown_upkeep():
+        rewrite_terms()
         indexes.tune()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from django.conf import settings
 
+from knowledge.codes import PART
 from knowledge.indexes import compared_as, indexed
 from knowledge.models import EmbeddingSpace
 from knowledge.terms import KeywordQuery
@@ -19,6 +20,7 @@ from retrieval.reach import Reach, Sql, rows_of
 # Of the passages that hold every word, or a code, of a query, so many are put in order.
 MOST_EXACT = 500
 MOST_CODED = 2000
+MOST_PARTS = 20
 # In the relaxed pass so many words are looked up, so many passages for each, and so
 # many of those are looked at for all words.
 MOST_WORDS = 32
@@ -227,15 +229,18 @@ def by_keywords(reach: Reach, query: KeywordQuery, *, count: int) -> KeywordRank
         return KeywordRanking([])
     rows = rows_of(exact_query(reach, query, count), settings_before=INDEX_ONLY)
     if rows:
-        found = [Candidate(pk, score) for pk, score, _matches in rows]
-        return KeywordRanking(found, is_partial=rows[0][2] >= MOST_EXACT)
+        found = [
+            Candidate(pk, score, without_accents=not marked)
+            for pk, score, marked, _matches in rows
+        ]
+        return KeywordRanking(found, is_partial=rows[0][3] >= MOST_EXACT)
     if len(query.words) == 1:
         return KeywordRanking([])
     rows = rows_of(relaxed_query(reach, query, count), settings_before=INDEX_ONLY)
     return KeywordRanking(
         [
-            Candidate(pk, score, relaxed=True, share=share)
-            for pk, score, share in rows
+            Candidate(pk, score, relaxed=True, share=share, without_accents=not marked)
+            for pk, score, marked, share in rows
         ]
     )
 
@@ -245,11 +250,14 @@ class Units:
     """What one query looks for, as columns: words, then what lifts who holds them.
 
     `wanted` is the condition that a passage holds the unit. The word itself counts by
-    `exact` and in its other forms by `forms`, of which there are `sizes`. `factors` are
-    what a unit is worth beside a word.
+    `exact`, in its other forms by `forms`, of which there are `sizes`, and without
+    accents by `bare`; `marked` is `wanted` less that. `factors` are what a unit is
+    worth beside a word.
     """
 
     wanted: list[str] = field(default_factory=list)
+    marked: list[str] = field(default_factory=list)
+    bare: list[str | None] = field(default_factory=list)
     exact: list[str] = field(default_factory=list)
     forms: list[str | None] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -257,10 +265,19 @@ class Units:
     kinds: list[str] = field(default_factory=list)
 
     def add(
-        self, kind: str, exact: str, forms: Sequence[str] = (), factor: float = 1.0
+        self,
+        kind: str,
+        exact: str,
+        forms: Sequence[str] = (),
+        *,
+        bare: str | None = None,
+        factor: float = 1.0,
     ) -> None:
         """Add one unit, given as the lexemes of a text search query."""
-        self.wanted.append(" | ".join([exact, *forms]))
+        marked = " | ".join([exact, *forms])
+        self.marked.append(marked)
+        self.wanted.append(marked if bare is None else f"{marked} | {bare}")
+        self.bare.append(bare)
         self.exact.append(exact)
         self.forms.append(" | ".join(forms) or None)
         self.sizes.append(len(forms))
@@ -269,18 +286,22 @@ class Units:
 
     @property
     def sql(self) -> Sql:
-        """The units as rows: number, wanted, exact, forms, size, factor, kind."""
+        """The units as rows, numbered."""
         return Sql(
             """
-            SELECT number, wanted::tsquery AS wanted, exact::tsquery AS exact,
+            SELECT number, wanted::tsquery AS wanted, marked::tsquery AS marked,
+                   bare::tsquery AS bare, exact::tsquery AS exact,
                    forms::tsquery AS forms, size, factor, kind
-            FROM unnest(%s::text[], %s::text[], %s::text[], %s::int[], %s::float8[],
-                        %s::text[])
+            FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
+                        %s::int[], %s::float8[], %s::text[])
                  WITH ORDINALITY
-                 AS given (wanted, exact, forms, size, factor, kind, number)
+                 AS given (wanted, marked, bare, exact, forms, size, factor, kind,
+                           number)
             """,
             (
                 self.wanted,
+                self.marked,
+                self.bare,
                 self.exact,
                 self.forms,
                 self.sizes,
@@ -295,7 +316,8 @@ def units_of(reach: Reach, query: KeywordQuery, *, most: int | None = None) -> U
     words = sorted(query.words, key=lambda wanted: -len(wanted.word))[:most]
     units = Units()
     for wanted in words:
-        units.add("word", wanted.word, wanted.stems)
+        bare = wanted.bare if reach.accent_free else None
+        units.add("word", wanted.word, wanted.stems, bare=bare)
     for compound in query.compounds[:most]:
         units.add("compound", compound, factor=COMPOUND)
     for first, second in query.neighbours[:most]:
@@ -303,13 +325,17 @@ def units_of(reach: Reach, query: KeywordQuery, *, most: int | None = None) -> U
     return units
 
 
-def holding(reach: Reach, columns: str, query: str) -> Sql:
+def holding(reach: Reach, columns: str, query: str, marked: str) -> Sql:
     """Return the query for the passages within reach that a text search finds.
 
     `query` is the SQL of a tsquery: a column, or a placeholder whose parameter follows.
+    Outside of the layers that match without accents it is `marked` that finds.
     """
     visible = reach.visible
     text = f"SELECT {columns} FROM {visible.text} AND search_vector @@ {query}"  # noqa: S608
+    if reach.accent_free:
+        free = ",".join(map(str, sorted(reach.accent_free)))
+        text += f" AND (layer_id IN ({free}) OR search_vector @@ {marked})"
     if reach.rows > KEYED_REACH:
         return Sql(text, visible.params)
     bases = ",".join(map(str, sorted(reach.knowledge_base_ids)))
@@ -319,7 +345,7 @@ def holding(reach: Reach, columns: str, query: str) -> Sql:
     )
 
 
-def times(terms: str, query: str, size: str) -> str:
+def times(query: str, size: str) -> str:
     """Return the SQL of how often one of `size` lexemes stands in a passage.
 
     For lexemes of weight A, of which a passage holds one, ts_rank is the sum of 1/n²
@@ -328,41 +354,48 @@ def times(terms: str, query: str, size: str) -> str:
     """
     return (
         f"round(1 / ({PI_SQUARED_SIXTH} * (1 - least(0.99, "
-        f"{size} * coalesce(ts_rank({terms}, {query}), 0)::float8))) - 0.5)"
+        f"{size} * coalesce(ts_rank(terms, {query}), 0)::float8))) - 0.5)"
     )
 
 
-def saturated(terms: str, longer: str) -> str:
-    """Return the SQL of a word's BM25 score before its rarity.
+def saturated(reach: Reach) -> str:
+    """Return the SQL of a word's BM25 score before its rarity, in a passage's `terms`.
 
     `longer` is the passage's length by that of the others.
     """
-    exact = times(terms, "exact", "1")
-    forms = times(terms, "forms", "size")
+    exact = times("exact", "1")
+    forms = times("forms", "size")
+    if reach.accent_free:
+        forms = f"greatest({forms}, {times('bare', '1')})"
     # OFFSET keeps each count from being made again wherever it is named.
-    return (
-        "(SELECT 2.2 * times / (times + 1.2 * "
-        f"({1 - BY_LENGTH} + {BY_LENGTH} * {longer})) "
-        f"FROM (SELECT exact + {OTHER_FORM} * greatest(forms - exact, 0) AS times "
-        f"FROM (SELECT {exact} AS exact, {forms} AS forms OFFSET 0) counted "
-        "OFFSET 0) weighed)"
-    )
+    return f"""(
+        SELECT 2.2 * times / (times + 1.2 * ({1 - BY_LENGTH} + {BY_LENGTH} * longer))
+        FROM (
+            SELECT exact + {OTHER_FORM} * greatest(forms - exact, 0) AS times
+            FROM (SELECT {exact} AS exact, {forms} AS forms OFFSET 0) counted OFFSET 0
+        ) weighed
+    )"""  # noqa: S608
 
 
 def exact_query(reach: Reach, query: KeywordQuery, count: int) -> Sql:
     """Return the query for the passages that hold every word, the best first.
 
     All hold all words, so what tells is how often, and which stand together. Its rows
-    are id, score and how many passages were put in order.
+    are id, score, whether it holds them in their own accents, and how many passages
+    were put in order.
     """
     units = units_of(reach, query)
-    every = " & ".join(
-        f"({wanted})"
-        for wanted, kind in zip(units.wanted, units.kinds, strict=True)
-        if kind == "word"
+    every, every_marked = (
+        " & ".join(
+            f"({unit})"
+            for unit, kind in zip(column, units.kinds, strict=True)
+            if kind == "word"
+        )
+        for column in (units.wanted, units.marked)
     )
     rows = units.sql
-    matches = holding(reach, "id, search_vector", "%s::tsquery")
+    matches = holding(reach, "id, search_vector", "%s::tsquery", "%s::tsquery")
+    conditions = (every, every_marked) if reach.accent_free else (every,)
     return Sql(
         f"""
         WITH unit AS MATERIALIZED ({rows.text}
@@ -372,13 +405,13 @@ def exact_query(reach: Reach, query: KeywordQuery, count: int) -> Sql:
             FROM ({matches.text} LIMIT {MOST_EXACT}) matches
         )
         SELECT id, (
-            SELECT sum(CASE WHEN kind = 'word' THEN {saturated("terms", "longer")}
+            SELECT sum(CASE WHEN kind = 'word' THEN {saturated(reach)}
                             WHEN terms @@ wanted THEN {TOGETHER} * factor ELSE 0 END)
-            FROM unit) AS score, count(*) OVER ()
+            FROM unit) AS score, terms @@ %s::tsquery, count(*) OVER ()
         FROM terms
         ORDER BY score DESC, id LIMIT %s
         """,  # noqa: S608
-        (*rows.params, *matches.params, every, count),
+        (*rows.params, *matches.params, *conditions, every_marked, count),
     )
 
 
@@ -393,7 +426,8 @@ def relaxed_query(reach: Reach, query: KeywordQuery, count: int) -> Sql:
     ones led to, and its rarity is estimated there; so are the neighbours.
     """
     rows = units_of(reach, query, most=MOST_WORDS).sql
-    matches = holding(reach, "id", "unit.wanted")
+    matches = holding(reach, "id", "unit.wanted", "unit.marked")
+    marked = "terms @@ marked" if reach.accent_free else "true"
     return Sql(
         f"""
         WITH unit AS MATERIALIZED ({rows.text}
@@ -444,7 +478,8 @@ def relaxed_query(reach: Reach, query: KeywordQuery, count: int) -> Sql:
         )
         SELECT id,
                sum(factor * weight * CASE WHEN kind = 'word'
-                   THEN {saturated("terms", "longer")} ELSE 1 END) AS score,
+                   THEN {saturated(reach)} ELSE 1 END) AS score,
+               bool_and({marked}) AS is_marked,
                sum(weight) FILTER (WHERE kind = 'word')
                    / (SELECT sum(weight) FROM rarity JOIN unit USING (number)
                       WHERE kind = 'word') AS share
@@ -463,24 +498,45 @@ def by_codes(reach: Reach, codes: Sequence[str], *, count: int) -> list[Candidat
     """Return the passages that hold the query's codes, those with most of them first.
 
     `codes` are those of `knowledge.codes.code_keys`; without one the branch is silent.
-    Among equals, passages that name few other codes come first.
+    Among equals, passages that name few other codes come first. A code that none holds
+    is looked for as a part of longer codes, which count half; where many passages hold
+    such, that tells nothing.
     """
     if not codes:
         return []
-    wanted = list(codes)
+    rows = coded(reach, codes, count)
+    found = {code for _pk, held in rows for code in held}
+    candidates = [Candidate(pk, len(held)) for pk, held in rows]
+    missing = [PART + code for code in codes if code not in found]
+    if missing:
+        known = {pk for pk, _held in rows}
+        parts = coded(reach, missing, MOST_PARTS + 1)
+        if len(parts) <= MOST_PARTS:
+            candidates += [
+                Candidate(pk, len(held) / 2) for pk, held in parts if pk not in known
+            ]
+    return candidates[:count]
+
+
+def coded(reach: Reach, keys: Sequence[str], count: int) -> list[tuple[int, list[str]]]:
+    """Return the passages that hold some keys, with those; most of them first."""
     visible = reach.visible
+    wanted = list(keys)
     rows = rows_of(
         Sql(
             f"""
-            SELECT id, (SELECT count(*) FROM unnest(codes) code
-                        WHERE code = ANY(%s::text[])) AS matched
-            FROM (
-                SELECT id, codes FROM {visible.text} AND codes && %s::varchar[]
-                LIMIT {MOST_CODED}
-            ) matches
-            ORDER BY matched DESC, cardinality(codes), id LIMIT %s
+            SELECT id, held FROM (
+                SELECT id, cardinality(codes) AS named, ARRAY(
+                    SELECT code FROM unnest(codes) code WHERE code = ANY(%s::text[])
+                ) AS held
+                FROM (
+                    SELECT id, codes FROM {visible.text} AND codes && %s::varchar[]
+                    LIMIT {MOST_CODED}
+                ) matches
+            ) counted
+            ORDER BY cardinality(held) DESC, named, id LIMIT %s
             """,  # noqa: S608
             (wanted, *visible.params, wanted, count),
         )
     )
-    return [Candidate(pk, matched) for pk, matched in rows]
+    return [(pk, held) for pk, held in rows]

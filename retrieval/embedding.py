@@ -15,6 +15,7 @@ from knowledge.inference.gateway import ModelError, ModelMismatchError
 from knowledge.models import EmbeddingSpace
 from retrieval.journal import Journal
 from retrieval.results import Label
+from retrieval.trigrams import trigrams_stand_in
 
 logger = logging.getLogger(__name__)
 
@@ -120,6 +121,13 @@ def embed_now(text: str, journal: Journal) -> QueryVector | None:
 
 def why_no_vector(space: EmbeddingSpace | None) -> str:
     """Return why meaning is not compared although no server failed."""
+    if trigrams_stand_in():
+        return _("This database has no vectors, so likeness of letters stands in.")
+    if not vectors_stored():
+        return _(
+            "This database has neither vectors nor trigrams, so only words and codes "
+            "count."
+        )
     if space is None:
         return _("Nothing is indexed by meaning here, so only words and codes count.")
     return _("This portal computes no vectors, so only words and codes count.")

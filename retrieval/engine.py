@@ -20,6 +20,7 @@ from retrieval.journal import Journal
 from retrieval.reach import Reach
 from retrieval.reranking import final_order, rerank, word_weight
 from retrieval.results import Branch, Hit, Label
+from retrieval.trigrams import by_trigrams, trigrams_stand_in
 from retrieval.tuning import SearchType, Tuning
 
 Rankings = Mapping[Branch, Sequence[Candidate]]
@@ -89,6 +90,11 @@ def find(
             with journal.part("similarity"):
                 similarity = similarities(rankings, ids_of(chosen), compared)
         hits = make_hits(reach, chosen, similarity, probabilities)
+    if any(is_without_accents(hit) for hit in hits):
+        journal.say(
+            Label.WITHOUT_ACCENTS,
+            _("Some passages hold words of the query with other accents."),
+        )
     if any(is_relaxed(hit) for hit in hits):
         journal.say(
             Label.RELAXED,
@@ -114,6 +120,10 @@ def run_branches(
     if tuning.search_type is SearchType.LEXICAL:
         return rankings, None
     compared = vector()
+    if compared is None and trigrams_stand_in():
+        with journal.part(Branch.MEANING):
+            rankings[Branch.MEANING] = by_trigrams(reach, text, count=count)
+        return rankings, None
     if compared is not None:
         with journal.part(Branch.MEANING):
             nearest = by_meaning(reach, compared.space, compared.vector, count=count)
@@ -190,3 +200,9 @@ def is_relaxed(hit: Hit) -> bool:
     """Tell whether a hit's words are only a part of the query's."""
     words = hit.branches.get(Branch.KEYWORDS)
     return words is not None and words.relaxed
+
+
+def is_without_accents(hit: Hit) -> bool:
+    """Tell whether a hit holds words of the query with other accents only (R14)."""
+    words = hit.branches.get(Branch.KEYWORDS)
+    return words is not None and words.without_accents

@@ -27,13 +27,15 @@ class Fusion(StrEnum):
 class Candidate:
     """One row of a branch's ranking: a passage and the branch's raw score of it.
 
-    `share` (0 to 1) says how much of the query a relaxed keyword hit holds.
+    `share` (0 to 1) says how much of the query a relaxed keyword hit holds,
+    `without_accents` that it holds a word only in other accents (R14).
     """
 
     passage_id: int
     score: float
     relaxed: bool = False
     share: float = 1.0
+    without_accents: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,11 @@ def fuse(
         for row, rank in rows:
             pk = row.passage_id
             found.setdefault(pk, {})[branch] = BranchRank(
-                rank, row.score, relaxed=row.relaxed, share=row.share
+                rank,
+                row.score,
+                relaxed=row.relaxed,
+                share=row.share,
+                without_accents=row.without_accents,
             )
             earned = weights.of(branch, row)
             if fusion is Fusion.RRF:

@@ -72,6 +72,12 @@ class Reach:
         return sum(size.live(self.layer_ids) for size in self.sizes.values())
 
     @property
+    def accent_free(self) -> frozenset[int]:
+        """Its layers that match without accents (R14)."""
+        layers = frozenset().union(*(size.accent_free for size in self.sizes.values()))
+        return layers if self.layer_ids is None else layers & self.layer_ids
+
+    @property
     def visible(self) -> Sql:
         """What stands after FROM in a query for its passages; ends in a condition.
 

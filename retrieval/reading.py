@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from knowledge.language import language_of
 from knowledge.models import Document, Original, Source
 from retrieval.citations import resolve_ref
-from knowledge.language import language_of
 from retrieval.lines import Span, Text, Window, bounds_of, fill
 from retrieval.outline import outline_of
 from retrieval.passages import cite_span

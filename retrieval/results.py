@@ -21,6 +21,7 @@ class Label(StrEnum):
 
     KEYWORD_ONLY = "keyword-only"
     RELAXED = "relaxed"
+    WITHOUT_ACCENTS = "without-accents"
     DEGRADED = "degraded"
 
 
@@ -92,13 +93,15 @@ class BranchRank:
     `rank` counts from 1. `score` is the branch's own raw score: the cosine, the keyword
     score, or the number of the query's codes in the passage. `relaxed` marks keyword
     hits that do not hold every word of the query (R15); `share` is how much of it they
-    hold, by the rarity of its words, 0 to 1.
+    hold, by the rarity of its words, 0 to 1. `without_accents` marks those that hold a
+    word only in other accents (R14).
     """
 
     rank: int
     score: float
     relaxed: bool = False
     share: float = 1.0
+    without_accents: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,9 @@ from retrieval.judging import judge_hits
 from retrieval.ledger import charge_search
 from retrieval.log import record_search
 from retrieval.reach import Reach
-from retrieval.results import Occasion, RoutingFallback, SearchResult
+from retrieval.results import Branch, Occasion, RoutingFallback, SearchResult
 from retrieval.routing import route
+from retrieval.spelling import suggest
 from retrieval.tuning import SearchType, Tuning, current
 
 MOST_RESULTS = 50
@@ -227,6 +228,7 @@ def result_of(
     asked: Asked, reach: Reach, found: Found, journal: Journal
 ) -> SearchResult:
     """Return what is told of a search."""
+    did_you_mean = other_spelling(reach, found, asked.text, journal)
     return SearchResult(
         query=asked.text,
         hits=found.hits,
@@ -241,7 +243,18 @@ def result_of(
             found.hits,
         ),
         tuning_version=asked.tuning.version,
+        did_you_mean=did_you_mean,
     )
+
+
+def other_spelling(reach: Reach, found: Found, text: str, journal: Journal) -> str:
+    """Return the query as passages within reach spell it, where they lack its words."""
+    rows = found.rankings.get(Branch.KEYWORDS)
+    if rows is None or (rows and not rows[0].relaxed):
+        return ""
+    with journal.part("spelling"):
+        return suggest(reach, text)
+    return ""
 
 
 # --- What the sender gives -----------------------------------------------------

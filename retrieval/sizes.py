@@ -15,16 +15,20 @@ from django.db.models import Min, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from knowledge.models import Source
+from knowledge.models import Layer, Source
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Passages of one knowledge base: by layer (all, visible), and when that ends."""
+    """Passages of one knowledge base: by layer (all, visible), and when that ends.
+
+    `accent_free` are its layers that match without accents.
+    """
 
     version: int
     by_layer: Mapping[int, tuple[int, int]]
     valid_until: datetime | None
+    accent_free: frozenset[int] = frozenset()
 
     @property
     def total(self) -> int:
@@ -89,7 +93,18 @@ def count(versions: Mapping[int, int]) -> dict[int, Size]:
         by_layer[pk][layer_id] = (total, live)
         if end is not None:
             ends[pk].append(end)
+    layers = Layer.objects.filter(
+        knowledge_base_id__in=versions, matches_without_accents=True
+    )
+    accent_free: dict[int, set[int]] = {pk: set() for pk in versions}
+    for pk, layer_id in layers.values_list("knowledge_base_id", "pk"):
+        accent_free[pk].add(layer_id)
     return {
-        pk: Size(version, by_layer[pk], min(ends[pk], default=None))
+        pk: Size(
+            version,
+            by_layer[pk],
+            min(ends[pk], default=None),
+            frozenset(accent_free[pk]),
+        )
         for pk, version in versions.items()
     }

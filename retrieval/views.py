@@ -25,6 +25,7 @@ from django.views.decorators.http import (
 )
 
 from knowledge.codes import code_keys, find_codes, normalise_code
+from knowledge.language import language_of
 from knowledge.memory import forget
 from knowledge.models import (
     AgentClient,
@@ -37,7 +38,6 @@ from knowledge.models import (
 )
 from knowledge.models.knowledge_base import Language
 from knowledge.permissions import Reader
-from knowledge.language import language_of
 from knowledge.terms import content_words
 from knowledge.tokens import create_token, revoke_token
 from retrieval.forms import NewTokenForm
@@ -213,11 +213,12 @@ def reasons_of(hit: Hit, codes: Sequence[str]) -> list[str]:
         found.append(_("meaning (no. %(rank)s)") % {"rank": meaning.rank})
     keywords = hit.branches.get(Branch.KEYWORDS)
     if keywords is not None:
-        sentence = (
-            _("some of the words (no. %(rank)s)")
-            if keywords.relaxed
-            else _("words (no. %(rank)s)")
-        )
+        if keywords.without_accents:
+            sentence = _("words with other accents (no. %(rank)s)")
+        elif keywords.relaxed:
+            sentence = _("some of the words (no. %(rank)s)")
+        else:
+            sentence = _("words (no. %(rank)s)")
         found.append(sentence % {"rank": keywords.rank})
     if Branch.CODES in hit.branches:
         here = set(code_keys(hit.text))

@@ -14,7 +14,7 @@ from django.contrib.auth.models import Group
 from django.core.files.base import ContentFile
 from django.utils import timezone
 
-from knowledge.codes import code_keys
+from knowledge.codes import stored_codes
 from knowledge.models import (
     Document,
     KnowledgeBase,
@@ -25,7 +25,8 @@ from knowledge.models import (
     User,
 )
 from knowledge.models.source import SourceState
-from knowledge.terms import index_terms
+from knowledge.reindexing import terms_writer
+from knowledge.terms import TERMS_VERSION
 from retrieval.models import Calibration
 
 PASSWORD = "a password for tests"
@@ -152,8 +153,12 @@ class PassageFactory(factory.django.DjangoModelFactory[Passage]):
     context = factory.SelfAttribute("document.title")
     line_start = 1
     line_end = 1
-    terms = factory.LazyAttribute(lambda row: index_terms(row.context, row.text))
-    codes = factory.LazyAttribute(lambda row: code_keys(f"{row.context}\n{row.text}"))
+    terms = factory.LazyAttribute(
+        lambda row: terms_writer(row.layer, row.text)(row.context, row.text)
+    )
+    codes = factory.LazyAttribute(
+        lambda row: stored_codes(f"{row.context}\n{row.text}")
+    )
     embedded_sha256 = factory.LazyAttribute(
         lambda row: hashlib.sha256(f"{row.context}\n{row.text}".encode()).hexdigest()
     )
@@ -168,6 +173,7 @@ def ready_source(text: str, *, layer: Layer | None = None, **fields: Any) -> Sou
     PassageFactory(document=document)
     source.passage_count = 1
     source.state = SourceState.READY
+    source.terms_version = TERMS_VERSION
     source.indexed_at = source.changed_at = timezone.now()
     source.save()
     return source

@@ -36,6 +36,7 @@ from knowledge.models import (
 )
 from knowledge.models.audit import record
 from knowledge.permissions import EVERYONE, Access, grant, withdraw
+from knowledge.reindexing import TERMS_DEPEND_ON, ask_for_terms
 from knowledge.scoping import ScopedAdmin, ScopedRelatedFilter, actor_of
 
 
@@ -307,6 +308,7 @@ class LayerAdmin(ScopedAdmin[Layer]):
         "answer_mode",
         "chunk_preset",
         "languages",
+        "matches_without_accents",
         "archived_patterns",
     )
 
@@ -333,6 +335,8 @@ class LayerAdmin(ScopedAdmin[Layer]):
         """Save with the audit entry."""
         with transaction.atomic():
             super().save_model(request, obj, form, change)
+            if TERMS_DEPEND_ON.intersection(form.changed_data):
+                ask_for_terms(obj)
             record(
                 actor_of(request),
                 "changed" if change else "created",

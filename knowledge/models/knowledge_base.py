@@ -201,6 +201,14 @@ class Layer(models.Model):
         verbose_name=_("languages"),
         default=all_languages,
     )
+    matches_without_accents = models.BooleanField(
+        _("matches without accents"),
+        default=False,
+        help_text=_(
+            "A search for regulamin pozyczek then finds regulamin pożyczek here, and "
+            "says so. Not for Vietnamese, where other marks make another word."
+        ),
+    )
     archived_patterns = ArrayField(
         models.CharField(max_length=200),
         verbose_name=_("archived patterns"),
@@ -242,6 +250,16 @@ class Layer(models.Model):
             models.CheckConstraint(
                 condition=models.Q(chunk_preset__in=ChunkPreset.values),
                 name="layer_chunk_preset_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(matches_without_accents=False)
+                | ~models.Q(languages__contains=[Language.VIETNAMESE]),
+                name="layer_keeps_vietnamese_marks",
+                violation_error_message=_(
+                    "A layer with Vietnamese among its languages cannot match without "
+                    "accents: other marks make another word. Take Vietnamese out of "
+                    "its languages, or leave the option off."
+                ),
             ),
         ]
 

@@ -176,6 +176,11 @@ class Source(models.Model):
         _("state"), max_length=12, choices=SourceState, default=SourceState.PENDING
     )
     state_reason = models.TextField(_("reason"), blank=True)
+    # The version of the keyword branch's terms that its passages have; 0 asks for them
+    # to be written anew.
+    terms_version = models.PositiveSmallIntegerField(
+        default=0, editable=False, db_index=True
+    )
     enabled = models.BooleanField(
         _("on"), default=True, help_text=_("Off: no search finds it, from now on.")
     )

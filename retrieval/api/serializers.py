@@ -188,6 +188,9 @@ class BranchRankSerializer(serializers.Serializer[Any]):
     relaxed = serializers.BooleanField(
         help_text="Not every word of the query is there."
     )
+    without_accents = serializers.BooleanField(
+        help_text="A word of the query stands there with other accents only."
+    )
 
 
 class MatchField(serializers.CharField):

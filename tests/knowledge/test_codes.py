@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from knowledge.codes import code_keys, find_codes, normalise_code
+from knowledge.codes import code_keys, find_codes, normalise_code, stored_codes
 
 
 @pytest.mark.req("S3-HYB-05")
@@ -68,3 +68,14 @@ def test_keys_are_sorted_and_unique_and_parts_count() -> None:
 
 def test_a_huge_token_is_no_code() -> None:
     assert find_codes("a1" * 1000) == []
+
+
+@pytest.mark.req("S3-HYB-05")
+def test_parts_of_a_code_that_are_codes_are_stored_as_parts() -> None:
+    assert stored_codes("pacs.008.001.08") == [
+        "pacs008.001.08",
+        "~pacs008",
+        "~pacs008.001",
+    ]
+    assert stored_codes("30/2020/NĐ-CP") == ["30.2020nđcp", "~2020nđcp", "~30.2020nđ"]
+    assert stored_codes("QT-07 and QT-07/A") == ["qt07", "qt07a"]

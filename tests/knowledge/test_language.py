@@ -4,8 +4,8 @@ import unicodedata
 
 import pytest
 
-from knowledge.models.knowledge_base import Language
 from knowledge.language import language_of
+from knowledge.models.knowledge_base import Language
 
 ALL = list(Language.values)
 TEXTS = {

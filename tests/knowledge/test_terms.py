@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.terms import MAX_WORD_LENGTH, content_words, index_terms, words
+from knowledge.terms import (
+    MAX_WORD_LENGTH,
+    content_words,
+    index_terms,
+    read_query,
+    without_marks,
+    words,
+)
 
 
 @pytest.mark.req("S3-HYB-04", "REL-X2")
@@ -49,7 +56,7 @@ def test_the_layers_languages_break_a_tie() -> None:
 @pytest.mark.req("D8")
 def test_context_and_text_are_indexed_together() -> None:
     assert index_terms("Fees > QT-07", "asyncio.TaskPool 4,287.50") == (
-        "fees qt 07 asyncio taskpool 4 287 50"
+        "fees qt 07 asyncio taskpool 4 287 50 ßfee ßasyncio ßtaskpool"
     )
 
 
@@ -65,8 +72,45 @@ def test_compatibility_forms_and_stress_marks_do_not_split_words() -> None:
 
 @given(st.text(max_size=300))
 def test_terms_are_what_their_own_words_say(text: str) -> None:
-    terms = index_terms("", text)
-    assert terms.split(" ") == words(text) or not terms
-    assert words(terms) == words(text)
+    terms = index_terms("", text, without_accents=True).split()
+    own = [term for term in terms if not term.startswith("ß")]
+    assert own == words(text) == terms[: len(own)]
     assert all(len(word) <= MAX_WORD_LENGTH for word in words(text))
     assert set(content_words(text, [])) <= set(words(text))
+
+
+@pytest.mark.req("S2-LNG-01", "S3-LNG-01")
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("The members' deposits are insured.", "deposit"),
+        ("Członek spłaca pożyczkę w ratach.", "pożyczki"),
+        ("Contractele se încheie în scris.", "contractul"),
+        ("Вкладчики закрывают договоры письменно.", "договора"),
+    ],
+)
+def test_forms_of_a_word_share_a_stem_that_is_no_word(text: str, query: str) -> None:
+    terms = index_terms("", text).split()
+    (asked,) = read_query(query).words
+    assert asked.word not in terms
+    assert set(asked.stems) & set(terms)
+    assert not set(asked.stems) & set(words(" ".join(asked.stems)))
+
+
+def test_numbers_and_codes_have_no_other_forms() -> None:
+    assert [w.stems for w in read_query("AC04 20022").words] == [(), ()]
+
+
+@pytest.mark.req("S3-LNG-01")
+def test_two_syllables_of_vietnamese_are_also_one_word() -> None:
+    terms = index_terms("", "Thành viên nộp đơn đăng ký tại quầy.").split()
+    assert set(read_query("đăng ký thế nào").compounds) & set(terms) == {"ßđăngßký"}
+    assert read_query("how to register").compounds == ()
+
+
+@pytest.mark.parametrize(
+    ("word", "plain"),
+    [("đăng", "dang"), ("pożyczka", "pozyczka"), ("școală", "scoala"), ("йод", "йод")],
+)
+def test_marks_come_off_but_letters_stay(word: str, plain: str) -> None:
+    assert without_marks(word) == plain

@@ -5,7 +5,8 @@ import unicodedata
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from knowledge.codes import code_keys
@@ -195,6 +196,78 @@ def test_hidden_passages_change_no_keyword_score() -> None:
     assert off.pk not in ids(before)
 
 
+@pytest.mark.req("S2-LNG-01")
+@pytest.mark.parametrize(
+    ("exact", "other", "query"),
+    [
+        ("The fee is due today.", "The fees are due.", "fee due"),
+        ("Wniosek o pożyczki składa członek.", "Każda pożyczka to umowa.", "pożyczki"),
+        ("Contractul se semnează.", "Două contracte au fost.", "contractul"),
+        ("Условия договора ясны.", "Этот договор подписан.", "договора"),
+    ],
+)
+def test_other_forms_of_a_word_are_found_after_the_word(
+    exact: str, other: str, query: str
+) -> None:
+    """A stem is a full match, ranked below the exact form."""
+    layer = layer_of("forms")
+    second, first = put(layer, other), put(layer, exact)
+    found = found_by(reader_of("forms"), query)
+    assert ids(found) == [first.pk, second.pk]
+    assert not any(row.relaxed for row in found)
+
+
+@pytest.mark.req("S3-LNG-01", "S3-HYB-04")
+def test_syllables_that_make_a_word_count_together() -> None:
+    """`đăng ký` (register) is not `đăng` (post) and `ký` (sign) apart."""
+    layer = layer_of("forms")
+    apart = put(layer, "Báo đăng tin rồi giám đốc ký giấy ở quầy ba.")
+    together = put(layer, "Khách hàng đăng ký thẻ ở quầy ba cùng giám đốc.")
+    assert ids(found_by(reader_of("forms"), "đăng ký ở đâu")) == [together.pk, apart.pk]
+
+
+@pytest.mark.req("D8")
+def test_a_title_is_found_and_a_text_that_says_it_too_comes_first() -> None:
+    """The context counts as words of the passage, once each."""
+    layer = layer_of("forms")
+    title = put(layer, "It is paid monthly in advance.", title="Locker rent")
+    both = put(layer, "The locker rent is due.", title="Locker rent")
+    assert ids(found_by(reader_of("forms"), "locker rent")) == [both.pk, title.pk]
+
+
+@pytest.mark.req("R14", "S3-HYB-04")
+def test_a_layer_may_match_without_accents_and_says_so() -> None:
+    """Only its own passages are found that way, below and marked."""
+    polish = layer_of("forms", "polish")
+    polish.languages, polish.matches_without_accents = ["pl"], True
+    polish.save()
+    other = layer_of("forms", "other")
+    marked = put(polish, "Każda pożyczka to umowa.")
+    exact = put(other, "Kazda pozyczka to umowa.")
+    put(other, "Inna pożyczka to też umowa.")
+    reader = reader_of("forms")
+    found = found_by(reader, "pozyczka")
+    assert [(row.passage_id, row.without_accents) for row in found] == [
+        (exact.pk, False),
+        (marked.pk, True),
+    ]
+    relaxed = found_by(reader, "pozyczka nieznana")
+    assert {(row.passage_id, row.without_accents) for row in relaxed} == {
+        (exact.pk, False),
+        (marked.pk, True),
+    }
+
+
+@pytest.mark.req("R14")
+def test_vietnamese_is_never_matched_without_its_marks() -> None:
+    layer = layer_of("forms")
+    layer.matches_without_accents = True
+    with pytest.raises(ValidationError, match="Take Vietnamese out of its languages"):
+        layer.validate_constraints()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        layer.save()
+
+
 # --- Codes ---------------------------------------------------------------------
 
 
@@ -214,6 +287,26 @@ def test_codes_are_found_literally_and_only_when_asked_for() -> None:
     assert found("where is QT-07") == [(one.pk, 1), (two.pk, 1)]
     assert found("qt07 with QT-08") == [(two.pk, 2), (one.pk, 1)]
     assert found("form and counter") == []
+
+
+@pytest.mark.req("S3-HYB-05")
+def test_a_part_of_a_code_finds_the_few_that_have_it() -> None:
+    """Where one bears the part as its whole code, the others stay out."""
+    layer = layer_of("forms")
+    longer = put(layer, "Message pacs.008.001.08 moves the money.")
+    reach = Reach.of(reader_of("forms"), None, {})
+
+    def found() -> list[tuple[int, float]]:
+        rows = by_codes(reach, code_keys("what is pacs.008"), count=50)
+        return [(row.passage_id, row.score) for row in rows]
+
+    assert found() == [(longer.pk, 0.5)]
+    whole = put(layer, "pacs008 is a credit transfer.")
+    assert found() == [(whole.pk, 1)]
+    for number in range(25):
+        put(layer, f"Form AB-{number:02}/2026 is new.")
+    assert by_codes(reach, code_keys("AB-03"), count=50)
+    assert by_codes(reach, ["pacs008", "ab"], count=50)[0].passage_id == whole.pk
 
 
 # --- Meaning -------------------------------------------------------------------
@@ -287,7 +380,10 @@ def test_layers_and_metadata_are_part_of_each_query() -> None:
         (Reach.of(reader, frozenset({other.layer_id}), {}), set()),
     ]
     for reach, expected in cases:
-        assert set(ids(by_keywords(reach, read_query("fee"), count=50).candidates)) == expected
+        assert (
+            set(ids(by_keywords(reach, read_query("fee"), count=50).candidates))
+            == expected
+        )
         assert set(ids(by_codes(reach, ["qt07"], count=50))) == expected
         near = by_meaning(reach, space, (1.0, 0.0, 0.0, 0.0), count=50)
         assert set(ids(near)) == expected
