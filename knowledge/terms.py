@@ -255,7 +255,7 @@ def read_query(query: str) -> KeywordQuery:
     is_vietnamese = "vi" in spoken
     return KeywordQuery(
         words=tuple(
-            Wanted(word, _stem_lexemes(word, spoken), BARE + without_marks(word))
+            Wanted(word, stems_of(word, spoken), BARE + without_marks(word))
             for word in kept
         ),
         compounds=tuple(compound_lexeme(*pair) for pair in pairs)
@@ -281,8 +281,8 @@ def content_words(query: str, languages: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(kept))
 
 
-def _stem_lexemes(word: str, spoken: frozenset[str]) -> tuple[str, ...]:
-    """Return the stems of a query's word in each language that it may be of.
+def stems_of(word: str, spoken: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Return the lexemes of a word's stems in each language that it may be of.
 
     A question and the text that answers it may be of two languages with words in
     common, so the query's own language does not decide.

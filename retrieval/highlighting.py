@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from knowledge.terms import words
+from knowledge.terms import stems_of, words
 
 # A letter's marks may follow it as characters of their own.
 LETTERS = r"[\w\u0300-\u036f]+"
@@ -25,22 +25,31 @@ def folded(word: str) -> str:
     return "".join(words(word))
 
 
-def mark_words(text: str, wanted: Collection[str]) -> Iterator[Piece]:
+def mark_words(
+    text: str, wanted: Collection[str], *, stems: Collection[str] = ()
+) -> Iterator[Piece]:
     """Cut a text into pieces; put together they are the text again.
 
     `wanted` are words or codes as the searcher wrote them. A compound such as `QT-07`
-    is matched as a whole or by its parts.
+    is matched as a whole or by its parts. `stems` are lexemes of `stems_of`: words of
+    such a stem are matched too.
     """
     goal = {folded(word) for word in wanted} - {""}
+    roots = frozenset(stems)
+
+    def is_wanted(word: str) -> bool:
+        own = folded(word)
+        return own in goal or not roots.isdisjoint(stems_of(own) if roots else ())
+
     at = 0
     for match in WORD.finditer(text):
-        if folded(match[0]) in goal:
+        if is_wanted(match[0]):
             spans = [match.span()]
         else:
             spans = [
                 (match.start() + part.start(), match.start() + part.end())
                 for part in PART.finditer(match[0])
-                if folded(part[0]) in goal
+                if is_wanted(part[0])
             ]
         for start, end in spans:
             if start > at:

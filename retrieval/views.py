@@ -38,7 +38,7 @@ from knowledge.models import (
 )
 from knowledge.models.knowledge_base import Language
 from knowledge.permissions import Reader
-from knowledge.terms import content_words
+from knowledge.terms import content_words, read_query
 from knowledge.tokens import create_token, revoke_token
 from retrieval.forms import NewTokenForm
 from retrieval.highlighting import Piece, mark_words
@@ -175,6 +175,7 @@ def shown_hits(result: SearchResult | None, layers: Sequence[Layer]) -> list[Sho
         return []
     codes = find_codes(result.query)
     wanted = [*content_words(result.query, list(Language.values)), *codes]
+    stems = [stem for word in read_query(result.query).words for stem in word.stems]
     by_name = {str(layer): layer for layer in layers}
     shown = []
     for hit in result.hits:
@@ -186,7 +187,7 @@ def shown_hits(result: SearchResult | None, layers: Sequence[Layer]) -> list[Sho
                 knowledge_base=layer.knowledge_base.name
                 if layer is not None
                 else citation.knowledge_base,
-                pieces=list(mark_words(hit.text, wanted)),
+                pieces=list(mark_words(hit.text, wanted, stems=stems)),
                 path=path_of(citation),
                 reasons=reasons_of(hit, codes),
                 language=language_of(

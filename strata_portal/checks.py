@@ -129,7 +129,9 @@ def check_database(
     if row is None:
         return [
             checks.Info(
-                "The database has no pgvector: searches use keywords and codes only.",
+                "The database has no pgvector: likeness of letters takes the place of "
+                "meaning where it has pg_trgm, and only words and codes count "
+                "elsewhere.",
                 hint="Install pgvector 0.8.4 or newer and migrate again.",
                 id="strata.I001",
             )

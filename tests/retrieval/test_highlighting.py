@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knowledge.terms import stems_of
 from retrieval.highlighting import mark_words
 
 
@@ -48,3 +49,10 @@ def test_both_forms_of_a_letter_are_the_same_word(form: str) -> None:
         unicodedata.normalize(form, "nghỉ"),
         unicodedata.normalize(form, "phép"),
     ]
+
+
+@pytest.mark.req("S2-LNG-01")
+def test_other_forms_of_a_word_are_marked_too() -> None:
+    stems = [stem for word in ("fee", "pożyczka") for stem in stems_of(word)]
+    pieces = mark_words("The fees of both pożyczki.", ["fee", "pożyczka"], stems=stems)
+    assert [p.text for p in pieces if p.matched] == ["fees", "pożyczki"]
