@@ -51,10 +51,14 @@ MOST_UNSEEN = 300
 
 @dataclass(frozen=True, slots=True)
 class KeywordRanking:
-    """The keyword branch's ranking; partial where too many hold all words to rank."""
+    """The keyword branch's ranking; partial where too many hold all words to rank.
+
+    `unknown` are words of the query that no passage within reach holds.
+    """
 
     candidates: list[Candidate]
     is_partial: bool = False
+    unknown: tuple[str, ...] = ()
 
 
 # --- Meaning -------------------------------------------------------------------
@@ -235,13 +239,16 @@ def by_keywords(reach: Reach, query: KeywordQuery, *, count: int) -> KeywordRank
         ]
         return KeywordRanking(found, is_partial=rows[0][3] >= MOST_EXACT)
     if len(query.words) == 1:
-        return KeywordRanking([])
+        return KeywordRanking([], unknown=(query.words[0].word,))
     rows = rows_of(relaxed_query(reach, query, count), settings_before=INDEX_ONLY)
     return KeywordRanking(
         [
             Candidate(pk, score, relaxed=True, share=share, without_accents=not marked)
-            for pk, score, marked, share in rows
-        ]
+            for pk, score, marked, share, _unknown in rows
+        ],
+        unknown=tuple(rows[0][4])
+        if rows
+        else tuple(wanted.word for wanted in query.words),
     )
 
 
@@ -290,7 +297,7 @@ class Units:
         return Sql(
             """
             SELECT number, wanted::tsquery AS wanted, marked::tsquery AS marked,
-                   bare::tsquery AS bare, exact::tsquery AS exact,
+                   bare::tsquery AS bare, exact::tsquery AS exact, exact AS exact_text,
                    forms::tsquery AS forms, size, factor, kind
             FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
                         %s::int[], %s::float8[], %s::text[])
@@ -482,7 +489,9 @@ def relaxed_query(reach: Reach, query: KeywordQuery, count: int) -> Sql:
                bool_and({marked}) AS is_marked,
                sum(weight) FILTER (WHERE kind = 'word')
                    / (SELECT sum(weight) FROM rarity JOIN unit USING (number)
-                      WHERE kind = 'word') AS share
+                      WHERE kind = 'word') AS share,
+               ARRAY(SELECT exact_text FROM counted JOIN unit USING (number)
+                     WHERE kind = 'word' AND holders = 0) AS unknown
         FROM held JOIN rarity USING (number) JOIN unit USING (number)
              JOIN unpacked USING (id)
         GROUP BY id ORDER BY score DESC, id LIMIT %s

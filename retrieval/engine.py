@@ -12,7 +12,13 @@ from django.utils.translation import gettext as _
 
 from knowledge.codes import code_keys
 from knowledge.terms import read_query
-from retrieval.branches import by_codes, by_keywords, by_meaning, cosines
+from retrieval.branches import (
+    KeywordRanking,
+    by_codes,
+    by_keywords,
+    by_meaning,
+    cosines,
+)
 from retrieval.citations import cite, cited_rows
 from retrieval.embedding import QueryVector, VectorSource, no_vector
 from retrieval.fusion import Candidate, Fused, Fusion, fuse, shortlist
@@ -33,6 +39,7 @@ class Found:
     `rankings` holds each branch's candidates. `fused` are all of them in the fused
     order, `reranked` the reranker's probability of those it read (empty where it did
     not run), `hits` the best in the final order. `vector` is what was compared.
+    `unknown` are words of the query that no passage within reach holds.
     """
 
     rankings: Rankings = field(default_factory=dict)
@@ -40,6 +47,7 @@ class Found:
     reranked: Mapping[int, float] = field(default_factory=dict)
     hits: tuple[Hit, ...] = ()
     vector: QueryVector | None = None
+    unknown: tuple[str, ...] = ()
 
 
 def find(
@@ -62,7 +70,7 @@ def find(
     """
     if reach.is_empty:
         return Found()
-    rankings, compared = run_branches(reach, text, tuning, vector, journal)
+    rankings, compared, unknown = run_branches(reach, text, tuning, vector, journal)
     similarity: dict[int, float] = {}
     if compared is not None and tuning.fusion is Fusion.WEIGHTED_SUM:
         with journal.part("similarity"):
@@ -100,7 +108,7 @@ def find(
             Label.RELAXED,
             _("No passage holds all words of the query; some hold a part."),
         )
-    return Found(rankings, fused, probabilities, hits, compared)
+    return Found(rankings, fused, probabilities, hits, compared, unknown)
 
 
 # --- The branches --------------------------------------------------------------
@@ -108,22 +116,24 @@ def find(
 
 def run_branches(
     reach: Reach, text: str, tuning: Tuning, vector: VectorSource, journal: Journal
-) -> tuple[dict[Branch, list[Candidate]], QueryVector | None]:
-    """Return each branch's ranking, and the vector that was compared."""
+) -> tuple[dict[Branch, list[Candidate]], QueryVector | None, tuple[str, ...]]:
+    """Return each branch's ranking, the vector that was compared, and unknown words."""
     count = tuning.candidates
     rankings: dict[Branch, list[Candidate]] = {}
+    unknown: tuple[str, ...] = ()
     if tuning.search_type is not SearchType.SEMANTIC:
         with journal.part(Branch.KEYWORDS):
-            rankings[Branch.KEYWORDS] = keywords(reach, text, count, journal)
+            words = keywords(reach, text, count, journal)
+            rankings[Branch.KEYWORDS], unknown = words.candidates, words.unknown
         with journal.part(Branch.CODES):
             rankings[Branch.CODES] = by_codes(reach, code_keys(text), count=count)
     if tuning.search_type is SearchType.LEXICAL:
-        return rankings, None
+        return rankings, None, unknown
     compared = vector()
     if compared is None and trigrams_stand_in():
         with journal.part(Branch.MEANING):
             rankings[Branch.MEANING] = by_trigrams(reach, text, count=count)
-        return rankings, None
+        return rankings, None, unknown
     if compared is not None:
         with journal.part(Branch.MEANING):
             nearest = by_meaning(reach, compared.space, compared.vector, count=count)
@@ -132,17 +142,17 @@ def run_branches(
                 row for row in nearest if row.score >= tuning.similarity_floor
             ]
     # A vector whose comparison failed is not compared with the hits of the others.
-    return rankings, compared if Branch.MEANING in rankings else None
+    return rankings, compared if Branch.MEANING in rankings else None, unknown
 
 
-def keywords(reach: Reach, text: str, count: int, journal: Journal) -> list[Candidate]:
+def keywords(reach: Reach, text: str, count: int, journal: Journal) -> KeywordRanking:
     """Return the keyword branch's ranking; says when it could not rank all matches."""
     ranking = by_keywords(reach, read_query(text), count=count)
     if ranking.is_partial:
         journal.note(
             _("Very many passages hold all words; add a word to find the right ones.")
         )
-    return ranking.candidates
+    return ranking
 
 
 def candidates(rankings: Rankings) -> set[int]:

@@ -252,9 +252,10 @@ def other_spelling(reach: Reach, found: Found, text: str, journal: Journal) -> s
     rows = found.rankings.get(Branch.KEYWORDS)
     if rows is None or (rows and not rows[0].relaxed):
         return ""
+    spelling = [""]
     with journal.part("spelling"):
-        return suggest(reach, text)
-    return ""
+        spelling.append(suggest(reach, text, unknown=found.unknown))
+    return spelling[-1]
 
 
 # --- What the sender gives -----------------------------------------------------

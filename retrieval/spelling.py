@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from knowledge.terms import (
     STEM,
@@ -23,19 +23,20 @@ PASSAGES_EACH = 8
 LEAST_LETTERS = 5
 MOST_UNKNOWN = 2
 PASSAGES_ALIKE = 40
-PREFIX = 4
 # A form beside the neighbour that it has in the query counts so often.
 BESIDE = 10
 
 WORD = re.compile(r"[^\W_]+")
 
 
-def suggest(reach: Reach, text: str) -> str:
+def suggest(reach: Reach, text: str, *, unknown: Collection[str] = ()) -> str:
     """Return a query in the spelling of passages within reach, or "".
 
+    `unknown` are its words that no passage within reach holds.
+
     Words typed without their marks get those that they have there, in the company of
-    the query's other words; words that no passage holds get one letter changed, if one
-    that a passage holds comes of it. Only passages of the reach are asked.
+    the query's other words; unknown words get one letter changed, if one that a passage
+    holds comes of it. Only passages of the reach are asked.
     """
     query = unicodedata.normalize("NFC", text)
     found = words(query)[: 4 * MOST_WORDS]
@@ -43,7 +44,7 @@ def suggest(reach: Reach, text: str) -> str:
         return ""
     better = marked_forms(reach, found)
     if not better:
-        better = corrected(reach, query)
+        better = corrected(reach, query, unknown)
     return respelt(query, better) if better else ""
 
 
@@ -121,28 +122,28 @@ def own_words(terms: str) -> list[str]:
 # --- Letters -------------------------------------------------------------------
 
 
-def corrected(reach: Reach, query: str) -> dict[str, str]:
-    """Return words of passages for those that no passage holds, one letter changed."""
-    asked = read_query(query).words[:MOST_WORDS]
-    held = set(looked_up(reach, [" | ".join((w.word, *w.stems)) for w in asked]))
-    unknown = [
-        wanted.word
-        for number, wanted in enumerate(asked, 1)
-        if number not in held
-        and len(wanted.word) >= LEAST_LETTERS
-        and is_inflected(wanted.word)
+def corrected(reach: Reach, query: str, unknown: Collection[str]) -> dict[str, str]:
+    """Return words of passages for unknown ones, with one letter changed.
+
+    They are taken from passages that hold all the query's other words, or, where it has
+    no other, from some that hold a word of the same beginning.
+    """
+    asked = [wanted.word for wanted in read_query(query).words][:MOST_WORDS]
+    odd = [
+        word
+        for word in asked
+        if word in unknown and len(word) >= LEAST_LETTERS and is_inflected(word)
     ][:MOST_UNKNOWN]
-    if not unknown:
+    if not odd:
         return {}
-    others = " & ".join(w.word for n, w in enumerate(asked, 1) if n in held)
-    texts = passages(
-        reach,
-        [*(f"{word[:PREFIX]}:*" for word in unknown), *([others] if others else [])],
-        PASSAGES_ALIKE,
-    )
+    others = " & ".join(word for word in asked if word not in unknown)
+    if not others and len(asked) > 1:
+        return {}
+    beginning = f"{odd[0][: (len(odd[0]) + 1) // 2]}:*"
+    texts = passages(reach, [others or beginning], PASSAGES_ALIKE)
     stock = Counter(word for terms in texts.values() for word in own_words(terms))
     better = {}
-    for word in unknown:
+    for word in odd:
         alike = [other for other in stock if is_near(word, other)]
         if alike:
             better[word] = min(alike, key=lambda other: (-stock[other], other))
@@ -166,23 +167,6 @@ def is_near(word: str, other: str) -> bool:
 
 
 # --- Looking up ----------------------------------------------------------------
-
-
-def looked_up(reach: Reach, queries: Iterable[str]) -> list[int]:
-    """Return the numbers, from 1, of the text searches that find a passage."""
-    matches = holding(reach, "id", "wanted", "wanted")
-    rows = rows_of(
-        Sql(
-            f"""
-            SELECT number
-            FROM unnest(%s::tsquery[]) WITH ORDINALITY AS given (wanted, number)
-            CROSS JOIN LATERAL ({matches.text} LIMIT 1) found
-            """,  # noqa: S608
-            (list(queries), *matches.params),
-        ),
-        settings_before=INDEX_ONLY,
-    )
-    return [number for (number,) in rows]
 
 
 def passages(reach: Reach, queries: Sequence[str], each: int) -> dict[int, str]:

@@ -78,4 +78,4 @@ def test_parts_of_a_code_that_are_codes_are_stored_as_parts() -> None:
         "~pacs008.001",
     ]
     assert stored_codes("30/2020/NĐ-CP") == ["30.2020nđcp", "~2020nđcp", "~30.2020nđ"]
-    assert stored_codes("QT-07 and QT-07/A") == ["qt07", "qt07a"]
+    assert stored_codes("QT-07 and QT-07-A") == ["qt07", "qt07a", "~07a"]

@@ -3,6 +3,8 @@
 import pytest
 
 from knowledge.models import Source
+from knowledge.terms import read_query
+from retrieval.branches import by_keywords
 from retrieval.reach import Reach
 from retrieval.spelling import is_near, suggest
 from tests.retrieval.shelf import layer_of, put, reader_of
@@ -10,7 +12,9 @@ from tests.retrieval.shelf import layer_of, put, reader_of
 
 def suggested(query: str, *slugs: str) -> str:
     """Return what a reader of some knowledge bases is asked."""
-    return suggest(Reach.of(reader_of(*slugs), None, {}), query)
+    reach = Reach.of(reader_of(*slugs), None, {})
+    unknown = by_keywords(reach, read_query(query), count=5).unknown
+    return suggest(reach, query, unknown=unknown)
 
 
 @pytest.mark.django_db

@@ -1,7 +1,7 @@
 """A database without the vector extension, with trigrams and without (R8).
 
-The bundled PostgreSQL has no trigrams: there a role without the right to create the
-vector extension owns a database. Trigrams are tested on the PostgreSQL of a Debian or
+The bundled PostgreSQL has no trigrams, and its role no right to create the vector
+extension in a database that is made without it. Trigrams are tested on the PostgreSQL of a Debian or
 Ubuntu where one is installed (`apt-get install postgresql`).
 """
 
@@ -21,7 +21,7 @@ import pytest
 from django.db import connection
 
 DEBIAN = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-ROLE = "without_vectors"
+NAME = "without_vectors"
 
 
 def answers_of(url: str) -> dict[str, Any]:
@@ -109,24 +109,24 @@ def test_without_either_only_words_and_codes_count_and_that_is_said() -> None:
     """The schema stands, and the answer has the same form."""
     settings = connection.settings_dict
     with connection.cursor() as cursor:
-        cursor.execute(f"CREATE ROLE {ROLE}")
-        cursor.execute(f"CREATE DATABASE {ROLE} OWNER {ROLE}")
-        cursor.execute(f"ALTER DATABASE {ROLE} SET role = {ROLE}")
+        cursor.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
+        if cursor.fetchone() == (True,):
+            pytest.skip("a superuser may create the extension")
+        cursor.execute(f"CREATE DATABASE {NAME} TEMPLATE template0")
     try:
         parts = {
             "host": settings["HOST"],
             "port": settings["PORT"],
             "user": settings["USER"],
             "password": settings["PASSWORD"],
-            "dbname": ROLE,
+            "dbname": NAME,
         }
         answers = answers_of(
             " ".join(f"{name}='{value}'" for name, value in parts.items() if value)
         )
     finally:
         with connection.cursor() as cursor:
-            cursor.execute(f"DROP DATABASE {ROLE}")
-            cursor.execute(f"DROP ROLE {ROLE}")
+            cursor.execute(f"DROP DATABASE {NAME}")
     assert answers["schema"] == []
     assert answers["statutery meetings"]["texts"] == []
     found = answers["auditor"]
