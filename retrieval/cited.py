@@ -9,11 +9,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from knowledge.language import language_of
 from knowledge.models import Document
 from knowledge.models.knowledge_base import Language
 from retrieval.citations import resolve_ref
 from retrieval.differences import Part, around, compare
-from retrieval.language import language_of
 from retrieval.lines import Span
 from retrieval.models import Snapshot
 from retrieval.snapshots import Standing, stands_of
