@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
+from knowledge.language import language_of
 from knowledge.models import EmbeddingSpace, User
 from knowledge.models.audit import record
 from retrieval.calibration import numbers_of, scorer_of
@@ -13,7 +14,6 @@ from retrieval.embedding import QueryVector, embed_now
 from retrieval.engine import find
 from retrieval.interaction import LANGUAGES, Score, differ
 from retrieval.journal import Journal
-from retrieval.language import language_of
 from retrieval.models import Calibration
 from retrieval.reach import Reach
 from retrieval.reranking import raw_scores

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from knowledge.inference.tokens import Floats, best_match, shifted, unpack
+from knowledge.language import language_of
 from knowledge.terms import content_words, words
-from retrieval.language import language_of
 
 LANGUAGES = ("en", "pl", "ro", "ru", "vi")
 FUNCTION_WEIGHT, NAME_WEIGHT = 0.2, 1.25

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from django.utils.translation import gettext as _
 
+from knowledge.language import language_of
 from knowledge.models import EmbeddingSpace
 from retrieval.calibration import calibrated
 from retrieval.confidence import judge
 from retrieval.interaction import LANGUAGES, differ
-from retrieval.language import language_of
 from retrieval.results import Basis, Confidence, Hit, Match
 from retrieval.scales import Scale
 

@@ -13,6 +13,7 @@ from django.conf import settings
 from knowledge.embedding import reranker
 from knowledge.inference.gateway import ModelError
 from knowledge.inference.languages import language_means
+from knowledge.language import language_of
 from knowledge.models import EmbeddingSpace
 from retrieval.calibration import calibrated
 from retrieval.fusion import Fused
@@ -24,7 +25,6 @@ from retrieval.interaction import (
     read_query,
     standing_out,
 )
-from retrieval.language import language_of
 from retrieval.reach import Sql, rows_of
 from retrieval.results import Basis, Branch
 
