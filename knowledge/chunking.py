@@ -21,7 +21,7 @@ from knowledge.extraction.blocks import Block, BlockKind
 from knowledge.sentences import split_at_end_marks, split_sentences
 from knowledge.structure import Section, plain_heading
 
-CHUNKER_VERSION = "1"
+CHUNKER_VERSION = "2"
 MAX_CONTEXT_TOKENS = 64
 MAX_CHUNK_CHARACTERS = 8_000
 

@@ -26,11 +26,13 @@ from knowledge.models import (
 )
 from knowledge.models.document import DateSource
 from knowledge.models.passage import TextOrigin
+from knowledge.naming import name_keys
 from knowledge.positions import LineMap, page_at
 from knowledge.register import refusal_of, rules_for, texts_of
 from knowledge.reindexing import terms_writer
 from knowledge.runs import LeaseLostError, held
 from knowledge.structure import Section as SectionSpan
+from knowledge.structure import number_key
 from knowledge.terms import TERMS_VERSION
 
 
@@ -153,6 +155,7 @@ def describe(document: Document, source: Source, extracted: Extracted) -> None:
     document.properties = dict(extracted.properties)
     document.report = list(extracted.report)
     document.supersedes = "\n".join(superseded_files(extracted.front_matter))[:500]
+    document.names = name_keys(document.title, source.path, extracted.front_matter)
     document.date, document.date_source = dated(extracted, source)
 
 
@@ -171,8 +174,11 @@ def sections_of(document: Document, prepared: Prepared) -> Iterator[Section]:
     for ordinal, section in enumerate(prepared.sections):
         yield Section(
             document=document,
+            knowledge_base_id=document.knowledge_base_id,
             ordinal=ordinal,
             kind=section.kind,
+            unit=section.unit or "",
+            key=number_key(section.number)[:60],
             number=section.number[:60],
             label=section.label[:120],
             title=section.title[:500],

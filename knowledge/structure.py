@@ -3,28 +3,50 @@
 Headings come from the blocks; numbered clauses are read from the lines: `7.2`,
 `(b)`, `Article 12`, `§ 4 ust. 2`, `Điều 5`, `статья 5`, `Annex II`, and the like.
 A clause inside a numbered one carries the whole number: the paragraph "2." of
-Article 7 is `7(2)`, its point "(b)" is `7(2)(b)`.
+Article 7 is `7(2)`, its point "(b)" is `7(2)(b)`, and both are of an article.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from knowledge.extraction.blocks import Block, BlockKind
 
 MAX_TITLE_LENGTH = 200
 
 
+class Unit(StrEnum):
+    """What a text calls a numbered part of it."""
+
+    ANNEX = "annex"
+    PART = "part"
+    TITLE = "title"
+    CHAPTER = "chapter"
+    SECTION = "section"
+    SUBSECTION = "subsection"
+    ARTICLE = "article"
+    CLAUSE = "clause"
+    RULE = "rule"
+    SIGN = "sign"
+    REQUIREMENT = "requirement"
+    RECITAL = "recital"
+    PARAGRAPH = "paragraph"
+    POINT = "point"
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """A heading or a numbered clause and the span of all it contains.
 
-    `number` is normalised (`7.2`, `7(2)(b)`, `II`), empty if there is none; `label`
-    is how it is written (`Article 12`); `path` holds the headings that lead here,
-    the own one last (`7 Termination`, `7.2 Notice`).
+    `number` is the whole one (`7.2`, `7(2)(b)`, `II`), empty if there is none; `label`
+    is how it is written (`Article 12`), `unit` what its number counts (in `7(2)(b)`
+    what 7 is), None where the text does not say; `path` holds the headings that lead
+    here, the own one last (`7 Termination`, `7.2 Notice`).
     """
 
     kind: str
@@ -35,6 +57,7 @@ class Section:
     start: int
     end: int
     path: tuple[str, ...]
+    unit: Unit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +70,7 @@ class _Label:
     number: str
     rest: str
     separated: bool
+    unit: Unit | None = None
     continues: bool = False
 
 
@@ -62,8 +86,10 @@ class _Open:
     label: str
     title: str
     level: int
+    outline_level: int
     start: int
     path: tuple[str, ...]
+    unit: Unit | None
     end: int = 0
 
     def close(self) -> Section:
@@ -76,31 +102,49 @@ class _Open:
             self.start,
             self.end,
             self.path,
+            self.unit,
         )
 
 
-_ANNEX, _PART, _TITLE, _CHAPTER, _SECTION, _ARTICLE, _PARAGRAPH, _POINT = range(8)
-_NAMES = {
-    _ANNEX: "annex|appendix|schedule|exhibit|attachment|załącznik(?: nr)?|anexa(?: nr)?"
-    r"|приложение(?: №)?|phụ lục",
-    _PART: "part|część|partea|часть|phần",
-    _TITLE: "title|titlul|tytuł|dział|cartea|księga",
-    _CHAPTER: "chapter|rozdział|capitolul|cap|глава|chương",
-    _SECTION: "section|secțiunea|secţiunea|sekcja|oddział|раздел|mục|tiểu mục",
-    _ARTICLE: "article|articolul|artykuł|art|статья|ст|điều|clause|rule|§",
-    _PARAGRAPH: "paragraph|alineatul|alin|ust|ustęp|khoản|пункт|п",
-    _POINT: "point|lit|litera|pkt|punkt|điểm|подпункт|пп",
+# How each unit is written at the head of a line, the containing ones first.
+_WORDS = {
+    Unit.ANNEX: "annex|appendix|schedule|exhibit|attachment|załącznik(?: nr)?"
+    "|anexa(?: nr)?|приложение(?: №)?|phụ lục",
+    Unit.PART: "part|część|partea|часть|phần",
+    Unit.TITLE: "title|titlul|tytuł|dział|cartea|księga",
+    Unit.CHAPTER: "chapter|rozdział|capitolul|cap|глава|chương",
+    Unit.SECTION: "section|secțiunea|secţiunea|sekcja|oddział|раздел|mục",
+    Unit.SUBSECTION: "subsection|subsecțiunea|subsecţiunea|podrozdział|подраздел"
+    "|tiểu mục",
+    Unit.ARTICLE: "article|articolul|artykuł|art|статья|ст|điều",
+    Unit.CLAUSE: "clause|clauza|klauzula",
+    Unit.RULE: "rule",
+    Unit.SIGN: "§|paragraf",
+    Unit.REQUIREMENT: "requirement|wymaganie|cerința|требование|yêu cầu",
+    Unit.RECITAL: "recital|motyw|considerentul",
+    Unit.PARAGRAPH: "paragraph|alineatul|alin|ust|ustęp|khoản|пункт|п",
+    Unit.POINT: "point|lit|litera|pkt|punkt|điểm|подпункт|пп",
 }
+# Articles and their like contain no each other.
+_ARTICLE_RANK = list(_WORDS).index(Unit.ARTICLE)
 _RANKS = {
-    name.replace("(?: nr)?", "").replace("(?: №)?", ""): rank
-    for rank, names in _NAMES.items()
-    for name in names.split("|")
+    unit: min(index, _ARTICLE_RANK)
+    if index < list(_WORDS).index(Unit.PARAGRAPH)
+    else index
+    for index, unit in enumerate(_WORDS)
 }
-_FIRST_NUMBERS = {"1", "a", "i", "A", "I"}
-_LETTERED_RANKS = {_ANNEX, _PART, _POINT}
+_UNITS = {
+    word.replace("(?: nr)?", "").replace("(?: №)?", ""): unit
+    for unit, words in _WORDS.items()
+    for word in words.split("|")
+}
+_INNER_UNITS = {Unit.PARAGRAPH, Unit.POINT}
+_LETTERED_UNITS = {Unit.ANNEX, Unit.PART, Unit.POINT}
+_FIRST_NUMBERS = {"1", "a", "i", "A", "I", "а"}
+_SUPERSCRIPT = r"(?:\^\d{1,2}|[¹²³⁴⁵⁶⁷⁸⁹])?"
 _NAMED = re.compile(
-    rf"(?P<name>{'|'.join(_NAMES.values())})\.?\s{{0,3}}"
-    r"(?P<number>\(?\d{1,4}(?:\.\d{1,3})*[a-zđ]?\)?(?:\(\w{1,4}\))*"
+    rf"(?P<name>{'|'.join(_WORDS.values())})\.?\s{{0,3}}"
+    rf"(?P<number>\(?\d{{1,4}}(?:\.\d{{1,3}})*[a-zđ]?{_SUPERSCRIPT}\)?(?:\(\w{{1,4}}\))*"
     r"|[IVXLCDM]{1,8}|[^\W\d_])(?!\w)"
     r"(?P<more>(?:,? (?:ust|alin|pkt|lit|п|ч)\. ?\(?\w{1,4}\)?)*)",
     re.IGNORECASE,
@@ -109,15 +153,22 @@ _MORE = re.compile(r"\(?(\w{1,4})\)?(?=,| |\Z)")
 _DOTTED = re.compile(r"(?P<number>(?:[A-Z]\.?)?\d{1,3}(?:\.\d{1,3}){1,5})\.?(?=\s|\Z)")
 _LETTER_NUMBER = re.compile(r"(?P<number>[A-Z]\d{1,3})(?=[\s:.–—-])")
 _BARE = re.compile(
-    r"(?P<open>\(?)(?P<number>\d{1,3}[a-z]?|[a-zđ]|[ivxlcdm]{1,6}|[IVXLC]{1,6}|[A-Z])"
-    r"(?P<close>[.)])(?=\s|\Z)"
+    rf"(?P<open>\(?)(?P<number>\d{{1,3}}[a-z]?{_SUPERSCRIPT}|[a-zđ]|[а-яё](?=\))"
+    r"|[ivxlcdm]{1,6}|[IVXLC]{1,6}|[A-Z])(?P<close>[.)])(?=\s|\Z)"
 )
+_RAISED = str.maketrans(
+    {mark: f"^{digit}" for digit, mark in enumerate("¹²³⁴⁵⁶⁷⁸⁹", 1)}
+)
+_LETTER_STOP = re.compile(r"\A([^\W\d_])\.(?=\d)")
+_ROMAN = dict(zip("IVXLCDM", (1, 5, 10, 50, 100, 500, 1000), strict=True))
 _MARKS = re.compile(r"[\s#>*_|•-]*")
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
 _ANCHOR = re.compile(r"\s*\{#[\w-]+\}\s*\Z")
-_SEPARATOR = re.compile(r"\**_*\s*[.:–—-]?\s*")
-_STOPS = re.compile(r"[.:;](?=\s|\*|\Z)")
-_ROW_CELL = re.compile(r"\s*\|?\s*\**([A-Z]?\d{1,3}(?:\.\d{1,3}){1,5})\**\s*\|\s*")
+_SEPARATOR = re.compile(r"\**_*\s*(?:[.:]\s*(?:[–—-]\s+)?|[–—-]\s*)?")
+# A full stop after which no beginning follows belongs to an abbreviation.
+_STOPS = re.compile(r"[:;](?=\s|\*|\Z)|\.(?=\**\s*\Z|\**\s+[^\sa-zа-яё0-9])")
+_CELL_NUMBER = re.compile(r"[A-Z]?\d{1,3}(?:\.\d{1,3}){0,5}")
+_AFTER_LABEL = re.compile(r"\s*(?:[.:–—-]|\Z)")
 
 # What a line ends with if a numbered one may follow it.
 _LINE_ENDS = frozenset(".;:!?,*")
@@ -125,6 +176,7 @@ _SHORT_LINE = 100
 _LONGEST_CLAUSE_TITLE = 80
 _LONGEST_CLAUSE_TITLE_WORDS = 10
 _SHORTEST_ROW_TEXT = 20
+_SHORTEST_DEEP_ROW_TEXT = 5
 
 
 def build_sections(text: str, blocks: Sequence[Block]) -> tuple[Section, ...]:
@@ -160,23 +212,126 @@ def plain_heading(text: str) -> str:
     return line.strip("*").strip()[:MAX_TITLE_LENGTH]
 
 
+def number_key(number: str) -> str:
+    """Return the form in which numbers are looked up: `IV` is `4`, `A.5` is `a5`.
+
+    Only the outermost number is read as Roman, and only in capitals: an item "(c)"
+    stays a letter.
+    """
+    outer, bracket, inner = number.strip().translate(_RAISED).partition("(")
+    outer = outer.strip().rstrip(".")
+    if outer and not set(outer) - set("IVXLCDM") and (len(outer) > 1 or outer in "IVX"):
+        outer = str(roman_value(outer)) or outer
+    outer = _LETTER_STOP.sub(r"\1", outer)
+    key = f"{outer}{bracket}{inner}".replace(" ", "").casefold()
+    return unicodedata.normalize("NFC", key)
+
+
+def roman_value(numeral: str) -> int:
+    """Return the value of a Roman numeral in capitals."""
+    values = [_ROMAN[letter] for letter in numeral]
+    following = [*values[1:], 0]
+    return sum(
+        -value if value < after else value
+        for value, after in zip(values, following, strict=True)
+    )
+
+
 def _openings(
     text: str, blocks: Sequence[Block], stack: list[_Open]
 ) -> Iterator[_Open]:
     """Yield the sections as they open; those they end are taken off the stack."""
-    for block in blocks:
+    headings = 0
+    titles: set[int] = set()
+    for index, block in enumerate(blocks):
+        if index in titles:
+            continue
         if block.kind is BlockKind.HEADING:
-            yield _open_heading(text, block, stack)
+            headings += 1
+            whole = plain_heading(text[block.start : block.end])
+            label = _heading_label(whole, is_first=headings == 1)
+            title = _title_below(text, blocks, index, label)
+            if title:
+                titles.add(index + 1)
+            yield _open_heading(text, block, label, title, stack)
         elif block.kind is BlockKind.TABLE_ROW:
             label = _row_label(text[block.start : block.end])
             if label is not None:
                 yield _open_clause(text, block.start, label, stack)
         elif block.kind in {BlockKind.PARAGRAPH, BlockKind.LIST_ITEM}:
-            for start, line, continues in _label_lines(text, block):
-                label = _clause_label(line)
-                if label is not None:
-                    label = replace(label, continues=continues)
-                    yield _open_clause(text, start, label, stack)
+            yield from _openings_in(text, blocks, index, stack, titles)
+
+
+def _openings_in(
+    text: str,
+    blocks: Sequence[Block],
+    index: int,
+    stack: list[_Open],
+    titles: set[int],
+) -> Iterator[_Open]:
+    """Yield the clauses of a paragraph; notes the block below that is a title."""
+    block = blocks[index]
+    for start, line, continues in _label_lines(text, block):
+        label = _clause_label(line)
+        if label is None or _repeats(label, stack):
+            continue
+        title = ""
+        if start + len(line) >= block.end:
+            title = _title_below(text, blocks, index, label)
+        if title:
+            titles.add(index + 1)
+        if title and blocks[index + 1].kind is BlockKind.HEADING:
+            heading = replace(blocks[index + 1], start=start)
+            yield _open_heading(text, heading, label, title, stack)
+            continue
+        label = replace(label, continues=continues, rest=label.rest or title)
+        yield _open_clause(text, start, label, stack)
+        inner = _first_item(label)
+        if inner is not None:
+            at = start + len(line.rstrip()) - len(label.rest)
+            inner = replace(inner, continues=continues)
+            yield _open_clause(text, at, inner, stack)
+
+
+def _lacks_title(label: _Label) -> bool:
+    """Tell whether a line has the name of a unit and nothing else ("Chapter I")."""
+    return bool(label.unit) and label.unit not in _INNER_UNITS and not label.rest
+
+
+def _title_below(
+    text: str, blocks: Sequence[Block], index: int, label: _Label | None
+) -> str:
+    """Return the title in the block below a bare name ("Chapter I"), or "".
+
+    It is a heading or a line in capitals that has no number of its own.
+    """
+    if label is None or not _lacks_title(label) or index + 1 >= len(blocks):
+        return ""
+    block = blocks[index + 1]
+    title = plain_heading(text[block.start : block.end])
+    is_loud = block.kind is BlockKind.PARAGRAPH and title.isupper()
+    if not is_loud and block.kind is not BlockKind.HEADING:
+        return ""
+    if _heading_label(title, is_first=False) is not None:
+        return ""
+    return title if len(title) < MAX_TITLE_LENGTH else ""
+
+
+def _repeats(label: _Label, stack: Sequence[_Open]) -> bool:
+    """Tell whether a name stands again below the heading that has it already."""
+    return _lacks_title(label) and any(
+        opened.unit == label.unit and opened.own_number == label.number
+        for opened in stack
+    )
+
+
+def _first_item(label: _Label) -> _Label | None:
+    """Return the label of a first item on the line of its clause ("Art. 5. 1. …")."""
+    inner = _parse_label(label.rest)
+    if inner is None or not inner.style.startswith("bare"):
+        return None
+    is_first = inner.number in _FIRST_NUMBERS and not inner.number.isupper()
+    return inner if is_first and inner.style != label.style and inner.rest else None
 
 
 def _label_lines(text: str, block: Block) -> Iterator[tuple[int, str, bool]]:
@@ -186,26 +341,60 @@ def _label_lines(text: str, block: Block) -> Iterator[tuple[int, str, bool]]:
         end = text.find("\n", start, block.end)
         end = block.end if end < 0 else end
         line = text[start:end]
-        if not before or before[-1] in _LINE_ENDS:
+        if not before or before[-1] in _LINE_ENDS or _is_name_line(before):
             open_end = line.rstrip()[-1:] not in _LINE_ENDS
             yield start, line, open_end and end < block.end
         before = line.rstrip() or before
         start = end + 1
 
 
-def _open_heading(text: str, block: Block, stack: list[_Open]) -> _Open:
-    source = text[block.start : block.end]
-    whole = plain_heading(source)
+def _is_name_line(line: str) -> bool:
+    """Tell whether a line is a unit's name, and its title, and no sentence."""
+    if len(line) > _SHORT_LINE:
+        return False
+    label = _clause_label(line)
+    return label is not None and label.unit is not None
+
+
+def _heading_label(whole: str, *, is_first: bool) -> _Label | None:
+    """Return the label of a heading; a document's own may follow its name.
+
+    "GDPR Chapter IV – Processors" as the first heading is Chapter IV.
+    """
     label = _parse_label(whole)
     if label is not None and label.rest[:1].islower():
-        label = None
-    level = max(1, block.level)
-    while stack and (stack[-1].kind == "clause" or stack[-1].level >= level):
+        return None
+    if label is not None or not is_first:
+        return label
+    for named in _NAMED.finditer(whole):
+        before = whole[: named.start()]
+        is_name = before.endswith(" ") and all(
+            not word[0].islower() for word in before.split()
+        )
+        ends = _AFTER_LABEL.match(whole, named.end())
+        if is_name and _is_name(named) and ends:
+            return _named_label(whole, named)
+    return None
+
+
+def _open_heading(
+    text: str, block: Block, label: _Label | None, title: str, stack: list[_Open]
+) -> _Open:
+    """Open a heading; `title` is one that stands below it on a line of its own."""
+    whole = plain_heading(text[block.start : block.end]) if not title else ""
+    outline_level = max(1, block.level)
+    while stack and _ends_at_heading(stack[-1], outline_level, label):
         _pop(text, stack, len(stack) - 1, block.start)
+    level = outline_level
+    if stack:
+        level = max(level, stack[-1].level + 1)
     bare = label is not None and not label.label[:1].isalpha() and label.rank < 0
-    shown = f"{label.number} {label.rest}".strip() if label and bare else whole
-    if label is not None and not label.rest:
-        shown = label.label.rstrip(".")
+    if title and label:
+        shown = f"{label.label.rstrip('.')} {title}"
+    else:
+        shown = f"{label.number} {label.rest}".strip() if label and bare else whole
+        if label is not None and not label.rest:
+            shown = label.label.rstrip(".")
     return _Open(
         kind="heading",
         style=label.style if label else "",
@@ -213,24 +402,42 @@ def _open_heading(text: str, block: Block, stack: list[_Open]) -> _Open:
         own_number=label.number if label else "",
         number=label.number if label else "",
         label=label.label if label else "",
-        title=label.rest if label else whole,
+        title=title or (label.rest if label else whole),
         level=level,
+        outline_level=outline_level,
         start=block.start,
         path=(*(stack[-1].path if stack else ()), shown),
+        unit=label.unit if label else None,
     )
+
+
+def _ends_at_heading(opened: _Open, outline_level: int, label: _Label | None) -> bool:
+    """Tell whether a heading ends an open section.
+
+    One of the same level does not where it is a smaller unit: an article below a
+    chapter, or a bare "II." below a "Part I".
+    """
+    if opened.kind == "clause" or opened.outline_level > outline_level:
+        return True
+    is_part_of = (
+        opened.rank >= 0
+        and label is not None
+        and (label.rank > opened.rank or label.style.startswith("bare"))
+    )
+    return opened.outline_level == outline_level and not is_part_of
 
 
 def _open_clause(text: str, start: int, label: _Label, stack: list[_Open]) -> _Open:
     label = _read_roman(label, stack)
     _pop(text, stack, _parent_count(label, stack), start)
     parent = stack[-1] if stack else None
-    number = label.number
-    if (label.style.startswith("bare") and parent is not None and parent.number) or (
-        label.rank in {_PARAGRAPH, _POINT} and parent is not None and parent.number
-    ):
-        number = f"{parent.number}({label.number})"
+    number, unit = label.number, label.unit
+    is_inner = label.style.startswith("bare") or label.unit in _INNER_UNITS
+    if is_inner and parent is not None and parent.number and "." not in number:
+        number, unit = f"{parent.number}({label.number})", parent.unit
     title = _clause_title(label)
     shown = label.label.rstrip(".")
+    level = (parent.level if parent else 0) + 1
     return _Open(
         kind="clause",
         style=label.style,
@@ -239,9 +446,11 @@ def _open_clause(text: str, start: int, label: _Label, stack: list[_Open]) -> _O
         number=number,
         label=label.label,
         title=title,
-        level=(parent.level if parent else 0) + 1,
+        level=level,
+        outline_level=level,
         start=start,
         path=(*(parent.path if parent else ()), f"{shown} {title}".strip()),
+        unit=unit,
     )
 
 
@@ -311,7 +520,7 @@ def _read_roman(label: _Label, stack: Sequence[_Open]) -> _Label:
     if before and ord(before[-1]) == ord(label.number) - 1:
         return label
     if label.number == "i" or roman in siblings:
-        return _Label(roman, -1, label.label, label.number, label.rest, separated=True)
+        return replace(label, style=roman)
     return label
 
 
@@ -363,11 +572,11 @@ def _is_name(named: re.Match[str]) -> bool:
     number = named["number"]
     if not number.isalpha():
         return True
-    rank = _rank(named["name"])
+    unit = _unit(named["name"])
     if not number.isupper():
-        return rank == _POINT and len(number) == 1
+        return unit is Unit.POINT and len(number) == 1
     roman = not set(number) - set("IVXLCDM")
-    return roman or (rank in _LETTERED_RANKS and len(number) == 1)
+    return roman or (unit in _LETTERED_UNITS and len(number) == 1)
 
 
 def _named_label(line: str, named: re.Match[str]) -> _Label:
@@ -380,27 +589,39 @@ def _named_label(line: str, named: re.Match[str]) -> _Label:
     rest = line[named.end() :]
     separator = _SEPARATOR.match(rest)
     end = separator.end() if separator else 0
-    rank = _rank(named["name"])
+    unit = _unit(named["name"])
+    rank = _RANKS[unit]
     separated = any(mark in rest[:end] for mark in ".:–—-")
     shown = " ".join(named[0].split())
-    return _Label(f"named{rank}", rank, shown, number, rest[end:].strip(), separated)
+    return _Label(
+        f"named{rank}", rank, shown, number, rest[end:].strip(), separated, unit
+    )
 
 
-def _rank(name: str) -> int:
+def _unit(name: str) -> Unit:
     words = name.casefold().split()
-    return _RANKS.get(" ".join(words), _RANKS.get(words[0], _ARTICLE))
+    return _UNITS.get(" ".join(words)) or _UNITS[words[0]]
 
 
 def _row_label(row: str) -> _Label | None:
-    """Return the label of a table row whose first cell is a clause number."""
-    cell = _ROW_CELL.match(row)
-    if cell is None:
+    """Return the label of a table row whose first cell is a clause number.
+
+    Where the next cells go on with it ("V2", a name, "V2.1", a name, "V2.1.7"), the
+    longest is the row's own.
+    """
+    cells = [cell.strip(" *\t") for cell in row.strip().strip("|").split("|")]
+    number, text = "", ""
+    for index, cell in enumerate(cells):
+        is_number = _CELL_NUMBER.fullmatch(cell) is not None
+        if index == 0 and not is_number:
+            return None
+        if is_number and (not number or cell.startswith(f"{number}.")):
+            number, text = cell, cells[index + 1] if index + 1 < len(cells) else ""
+    depth = number.count(".")
+    least = _SHORTEST_DEEP_ROW_TEXT if depth > 1 else _SHORTEST_ROW_TEXT
+    if not depth or len(text) < least or text[:1].isdigit():
         return None
-    rest = row[cell.end() :].strip()
-    text = rest.split("|", maxsplit=1)[0].strip()
-    if len(text) < _SHORTEST_ROW_TEXT or text[:1].isdigit():
-        return None
-    return _Label("dotted", -1, cell[1], cell[1], "", separated=True)
+    return _Label("dotted", -1, number, number, "", separated=True)
 
 
 def _rest(line: str, end: int) -> str:
@@ -419,7 +640,7 @@ def _clause_title(label: _Label) -> str:
         or len(title.split()) > _LONGEST_CLAUSE_TITLE_WORDS
     ):
         return ""
-    if stop is None and label.continues:
+    if stop is None and (label.continues or title.endswith((",", ";"))):
         return ""
     more = stop is not None and bool(label.rest[stop.end() :].strip("*_ "))
     if label.style.startswith("bare"):

@@ -3,6 +3,8 @@
 import secrets
 from typing import TYPE_CHECKING, Self
 
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -39,7 +41,8 @@ class Document(models.Model):
     Offsets into `text` are Unicode code points, half open. `pages` is a list of
     {"number", "start", "end", "width", "height", "extractor"} and empty but for PDF;
     `blocks` a list of [kind, start, end, level]; `ocr_spans` a list of [start, end].
-    `supersedes` names the files that it says it replaces, one a line.
+    `supersedes` names the files that it says it replaces, one a line. `names` are the
+    keys by which a question may call it (`knowledge.naming`).
     """
 
     number = models.BigIntegerField(
@@ -69,6 +72,7 @@ class Document(models.Model):
         _("date read from"), max_length=12, choices=DateSource, blank=True
     )
     supersedes = models.CharField(_("supersedes"), max_length=500, blank=True)
+    names = ArrayField(models.CharField(max_length=80), default=list)
     is_current = models.BooleanField(_("current"), default=False)
     # The request whose run published these passages last; tells a run that was killed
     # after publishing that it has nothing left to publish.
@@ -91,6 +95,9 @@ class Document(models.Model):
                 name="document_current_once",
             ),
             models.UniqueConstraint(fields=["id", "source"], name="document_of_source"),
+            models.UniqueConstraint(
+                fields=["id", "knowledge_base"], name="document_in_knowledge_base"
+            ),
             models.CheckConstraint(
                 condition=models.Q(date__isnull=True, date_source="")
                 | models.Q(date__isnull=False, date_source__in=DateSource.values),
@@ -106,6 +113,13 @@ class Document(models.Model):
                 condition=~models.Q(supersedes=""),
                 name="document_by_superseded",
             ),
+            GinIndex(
+                models.Func(
+                    models.F("knowledge_base"), template="ARRAY[%(expressions)s]"
+                ),
+                "names",
+                name="document_by_name",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -118,14 +132,24 @@ class Document(models.Model):
 
 
 class Section(models.Model):
-    """A heading or numbered clause with its offsets; a row of the structure map."""
+    """A heading or numbered clause with its offsets; a row of the structure map.
+
+    `key` is the number as it is looked up, empty where there is none or where the row
+    was written before numbers were looked up. `unit` is what the number counts, an
+    `article` say, empty where the text does not tell.
+    """
 
     document = models.ForeignKey(
         Document, on_delete=models.CASCADE, related_name="sections"
     )
+    knowledge_base = models.ForeignKey(
+        KnowledgeBase, on_delete=models.CASCADE, related_name="sections"
+    )
     ordinal = models.PositiveIntegerField()
     kind = models.CharField(max_length=10)
+    unit = models.CharField(max_length=12, blank=True)
     number = models.CharField(max_length=60, blank=True)
+    key = models.CharField(max_length=60, blank=True)
     label = models.CharField(max_length=120, blank=True)
     title = models.CharField(max_length=500, blank=True)
     level = models.PositiveSmallIntegerField()
@@ -148,7 +172,14 @@ class Section(models.Model):
                 name="section_span_in_order",
             ),
         ]
-        indexes = [models.Index(fields=["number"], name="section_by_number")]
+        indexes = [
+            # Looked up within the knowledge bases in reach, as passages are.
+            models.Index(
+                fields=["knowledge_base", "key"],
+                condition=~models.Q(key=""),
+                name="section_by_key",
+            ),
+        ]
 
     def __str__(self) -> str:
         """Return the clause path."""

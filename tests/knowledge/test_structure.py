@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from knowledge.extraction.blocks import Block, BlockKind
 from knowledge.extraction.plaintext import read_blocks
-from knowledge.structure import Section, build_sections, path_at, plain_heading
+from knowledge.structure import (
+    Section,
+    Unit,
+    build_sections,
+    number_key,
+    path_at,
+    plain_heading,
+)
 
 
 def sections_of(text: str, *, markdown: bool = True) -> tuple[Section, ...]:
@@ -137,6 +144,133 @@ def test_a_part_holds_the_articles_that_follow_it() -> None:
         ("Part II", "Article 4"),
         ("Part III",),
     ]
+
+
+@pytest.mark.req("S1-ING-03", "S2-LNG-01")
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        (
+            "Art. 5. 1. Ustawa określa zasady.\n2. Drugi ustęp:\n1) raz;\n2) dwa.",
+            ["5", "5(1)", "5(2)", "5(2)(1)", "5(2)(2)"],
+        ),
+        (
+            "§ 4. 1. Najemca płaci.\n2. Wynajmujący kwituje.",
+            ["4", "4(1)", "4(2)"],
+        ),
+        (
+            "Art. 5. - (1) Prezenta lege se aplică.\n(2) Altfel, nu:\na) unu;\nb) doi.",
+            ["5", "5(1)", "5(2)", "5(2)(a)", "5(2)(b)"],
+        ),
+        (
+            "Статья 5. Право\n1. Каждый вправе:\nа) знать;\nб) молчать.\n2. Никто.",
+            ["5", "5(1)", "5(1)(а)", "5(1)(б)", "5(2)"],
+        ),
+        ("Art. 5^1. - Adăugat.\n\nArt. 6¹. Dodany.", ["5^1", "6¹"]),
+    ],
+)
+def test_the_first_paragraph_may_stand_on_the_line_of_its_article(
+    text: str, numbers: list[str]
+) -> None:
+    sections = sections_of(text, markdown=False)
+    assert [one.number for one in sections] == numbers
+    assert {one.unit for one in sections} <= {Unit.ARTICLE, Unit.SIGN}
+
+
+def test_a_number_is_of_the_unit_that_its_outermost_part_counts() -> None:
+    text = "## Section 2\n\n### Article 7\n\n1. One.\n\n(4) Two.\n\n## 3. Law\n\nText."
+    assert [(one.number, one.unit) for one in sections_of(text)] == [
+        ("2", Unit.SECTION),
+        ("7", Unit.ARTICLE),
+        ("7(1)", Unit.ARTICLE),
+        ("7(4)", Unit.ARTICLE),
+        ("3", None),
+    ]
+
+
+def test_names_order_headings_that_the_outline_puts_side_by_side() -> None:
+    text = (
+        "## Titlul II: Drepturi\n\n### Capitolul I: Comune\n\n### Articolul 15\n\nA.\n\n"
+        "### Capitolul II: Libertăți\n\n### Articolul 22\n\nB.\n\n## Part I\n\n"
+        "## I. Scope\n\n## II. Terms\n"
+    )
+    title = "Titlul II: Drepturi"
+    assert [one.path for one in sections_of(text)] == [
+        (title,),
+        (title, "Capitolul I: Comune"),
+        (title, "Capitolul I: Comune", "Articolul 15"),
+        (title, "Capitolul II: Libertăți"),
+        (title, "Capitolul II: Libertăți", "Articolul 22"),
+        ("Part I",),
+        ("Part I", "I. Scope"),
+        ("Part I", "II. Terms"),
+    ]
+
+
+@pytest.mark.req("S1-ING-03", "S3-LNG-01")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## Chương I\n\n## QUY ĐỊNH CHUNG\n\n### Điều 1. Phạm vi\n\nVăn bản.",
+        "**Chương I**\n## QUY ĐỊNH CHUNG\n\n### Điều 1. Phạm vi\n\nVăn bản.",
+        "Chương I\n\nQUY ĐỊNH CHUNG\n\nĐiều 1. Phạm vi\n\nVăn bản.",
+    ],
+)
+def test_a_chapter_has_the_title_below_its_name(text: str) -> None:
+    chapter, article = sections_of(text)
+    assert (chapter.number, chapter.title) == ("I", "QUY ĐỊNH CHUNG")
+    assert article.path[0] == "Chương I QUY ĐỊNH CHUNG"
+    assert chapter.end == article.end == len(text)
+
+
+def test_a_name_that_stands_again_below_its_heading_is_no_other_section() -> None:
+    text = "# Phụ lục I — MẪU VĂN BẢN\n\n**Phụ lục I**\n\n1. Một."
+    assert [one.number for one in sections_of(text)] == ["I", "I(1)"]
+
+
+def test_a_document_may_begin_with_its_name_before_the_chapter() -> None:
+    text = "# GDPR Chapter IV – Controllers\n\n## Notes of Part II – other\n"
+    chapter, other = sections_of(text)
+    assert (chapter.unit, chapter.number) == (Unit.CHAPTER, "IV")
+    assert other.number == ""
+
+
+def test_the_deepest_number_of_a_row_is_its_own() -> None:
+    text = (
+        "id | area | no | name | req | text\n"
+        "V1 | Design | V1.1 | Lifecycle | V1.1.2 | Verify that threats are modelled.\n"
+        "2.1.4 | [DELETED]\n"
+    )
+    assert [one.number for one in sections_of(text, markdown=False)] == [
+        "V1.1.2",
+        "2.1.4",
+    ]
+
+
+def test_an_abbreviation_ends_no_title() -> None:
+    text = "### Art. 52\n\n3.  Wolności, o których mowa w ust. 1 i 2, są granicą.\n"
+    assert [one.title for one in sections_of(text)] == ["", ""]
+
+
+@pytest.mark.req("S1-ASK-13")
+@pytest.mark.parametrize(
+    ("number", "key"),
+    [
+        ("IV", "4"),
+        ("XL", "40"),
+        ("V6.2", "v6.2"),
+        ("A.5.1", "a5.1"),
+        ("5(1)(B)", "5(1)(b)"),
+        ("II(7)(b)", "2(7)(b)"),
+        ("C", "c"),
+        ("5¹", "5^1"),
+        ("7.2.", "7.2"),
+        ("4(2)(Đ)", "4(2)(đ)"),
+        ("", ""),
+    ],
+)
+def test_numbers_are_looked_up_in_one_form(number: str, key: str) -> None:
+    assert number_key(number) == key
 
 
 def test_an_i_after_h_is_a_letter() -> None:
