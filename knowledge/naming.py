@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge.codes import find_codes, normalise_code
@@ -52,11 +52,27 @@ _SHORTEST_STEM = 4
 class Call:
     """A part of a question that may call a document, by any one of its keys.
 
-    `words` is how many words it stands for.
+    It stands for `words` words from number `first` on, function words not counted.
+    `is_name` tells that it is written as names are: in capitals or with digits.
     """
 
     keys: frozenset[str]
+    first: int
     words: int = 1
+    is_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The words next to a place that call a document.
+
+    `names` of the `words` are written as names are; `is_whole` tells that the text has
+    no other words.
+    """
+
+    words: int = 0
+    names: int = 0
+    is_whole: bool = False
 
 
 def name_keys(title: str, path: str, head: Mapping[str, str | list[str]]) -> list[str]:
@@ -78,13 +94,52 @@ def calls_in(text: str) -> list[Call]:
     Protection Regulation") count together too, as their initials.
     """
     tokens = [match for match in _TOKEN.finditer(_readable(text)) if _counts(match)]
-    calls = [Call(frozenset(_token_keys(match))) for match in tokens]
-    codes = [key for key in map(_code_key, find_codes(text)) if key[1].isalpha()]
-    runs = (
-        Call(frozenset({initials, f"={initials}"}), len(initials))
-        for initials in _runs([match[0] for match in tokens])
-    )
-    return [*calls, *(Call(frozenset({code}), 2) for code in codes), *runs]
+    calls = [
+        Call(frozenset(_token_keys(match)), at, is_name=not match[0].islower())
+        for at, match in enumerate(tokens)
+    ]
+    calls += _runs([match[0] for match in tokens])
+    for code in find_codes(text):
+        key = _code_key(code)
+        first = text.find(code)
+        before = sum(match.start() < first for match in tokens)
+        words = sum(first <= match.start() < first + len(code) for match in tokens)
+        if key[1].isalpha() and words > 1:
+            calls.append(Call(frozenset({key}), before, words, is_name=True))
+    return calls
+
+
+def run_beside(calls: Sequence[Call], keys: Collection[str], *, from_end: bool) -> Run:
+    """Return how far the words at the start (or end) of a text call a document.
+
+    One word may stand between, as in "the standard ASVS", if a name follows it.
+    """
+    count = max((call.first + call.words for call in calls), default=0)
+    called = [False] * count
+    names = [False] * count
+    for call in calls:
+        if not call.keys.isdisjoint(keys):
+            for at in range(call.first, call.first + call.words):
+                called[at], names[at] = True, names[at] or call.is_name
+    if from_end:
+        called.reverse()
+        names.reverse()
+    start = 0
+    if count > 1 and not called[0] and called[1] and names[1]:
+        start = 1
+    end = start
+    while end < count and called[end]:
+        end += 1
+    return Run(end - start, sum(names[start:end]), is_whole=end - start == count > 0)
+
+
+def words_called(calls: Sequence[Call], keys: Collection[str]) -> int:
+    """Return how many words that are written as names call a document."""
+    called: set[int] = set()
+    for call in calls:
+        if call.is_name and not call.keys.isdisjoint(keys):
+            called.update(range(call.first, call.first + call.words))
+    return len(called)
 
 
 def fold(text: str) -> str:
@@ -168,14 +223,21 @@ def _initials(title: str) -> Iterator[str]:
                     yield "=" + "".join(letters[start : start + length])
 
 
-def _runs(words: Sequence[str]) -> Iterator[str]:
-    """Yield the initials of each run of three or more capitalised words."""
-    run = ""
-    for word in [*words, ""]:
+def _runs(words: Sequence[str]) -> Iterator[Call]:
+    """Yield the initials of each run of three to six capitalised words."""
+    run, first = "", 0
+    for at, word in enumerate([*words, ""]):
         if word[:1].isupper() and not word[1:].isupper():
+            first = first if run else at
             run += fold(word)[0]
             continue
         for start in range(len(run) - 2):
             for end in range(start + 3, min(len(run), start + 6) + 1):
-                yield run[start:end]
+                initials = run[start:end]
+                yield Call(
+                    frozenset({initials, f"={initials}"}),
+                    first + start,
+                    end - start,
+                    is_name=True,
+                )
         run = ""
