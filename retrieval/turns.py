@@ -36,7 +36,7 @@ from retrieval.memory import recall
 from retrieval.models import Turn, TurnStep
 from retrieval.narrowing import narrowed
 from retrieval.reach import Reach
-from retrieval.reranking import final_order, rerank
+from retrieval.reranking import final_order, rerank, word_weight
 from retrieval.results import Branch, Hit, Occasion, SearchResult
 from retrieval.search import SearchInputError, checked_query
 from retrieval.snapshots import Gathered, save_citations
@@ -356,6 +356,7 @@ def merge(
     order = final_order(
         [Fused(pk, each.hit.score, each.hit.branches) for pk, each in by_id.items()],
         scores,
+        word_weight=word_weight(),
     )
     ranked = [
         replace(by_id[pk], hit=replace(by_id[pk].hit, rerank_score=scores.get(pk)))
