@@ -103,6 +103,7 @@ def test_a_server_without_one_says_so(model_server_url: str) -> None:
     reranker = RemoteReranker(model_server_url, model="any", timeout=120)
     with pytest.raises(ModelUnavailableError, match="no reranking model"):
         reranker.rerank(QUERY, DOCUMENTS)
+    reranker.close()
 
 
 def test_a_model_of_several_numbers_is_refused(tmp_path: Path) -> None:
