@@ -48,7 +48,7 @@ from retrieval.models import (
 from retrieval.models.question_set import SetRunState
 from retrieval.results import Hit, Level
 from retrieval.search import SearchInputError
-from retrieval.trying import Trial, prepare, try_search
+from retrieval.trying import Trial, try_search
 from retrieval.tuning import Tuning, current, from_environment, values_of, with_values
 
 logger = logging.getLogger(__name__)
@@ -324,7 +324,7 @@ def with_vector(reader: Reader, text: str, tuning: Tuning) -> Trial:
     for attempt in range(EMBED_TRIES):
         if attempt:
             time.sleep(EMBED_PAUSE)
-        trial = try_search(reader, prepare(text), tuning, count=NDCG_DEPTH)
+        trial = try_search(reader, text, tuning, count=NDCG_DEPTH)
         if not (needed and trial.lacks_vector):
             return trial
     raise RunError(
@@ -340,11 +340,10 @@ def outcome_of(
     """Return one question's outcome, judged."""
     places = places_of(question)
     identifier = str(question.extra.get("identifier") or "")
-    entries = [entry_of(hit) for hit in trial.hits]
+    hits, sure = trial.result.hits, trial.result.confidence
+    entries = [entry_of(hit) for hit in hits]
     rank = first_rank(entries, places, identifier)
-    refused = None
-    if trial.confidence is not None:
-        refused = trial.confidence.level is Level.LOW
+    refused = None if sure is None else sure.level is Level.LOW
     judged = judge_ranks(
         rank,
         is_answerable=question.is_answerable,
@@ -357,13 +356,13 @@ def outcome_of(
         question=question,
         hits=[
             shown(hit, is_expected=mark)
-            for hit, mark in zip(trial.hits, marks, strict=True)
+            for hit, mark in list(zip(hits, marks, strict=True))[:NDCG_DEPTH]
         ],
         rank=rank,
         ndcg=judged.ndcg,
         recall=judged.recall,
         refused=refused,
-        confidence=trial.confidence.score if trial.confidence is not None else None,
+        confidence=None if sure is None else sure.score,
         milliseconds=round(milliseconds, 1),
     )
 

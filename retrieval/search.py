@@ -185,7 +185,9 @@ def understood(
     )
 
 
-def answer(reader: Reader, asked: Asked, journal: Journal) -> Kept:
+def answer(
+    reader: Reader, asked: Asked, journal: Journal, *, reranks: bool = False
+) -> Kept:
     """Search the layers that the query is routed to, and all if that is too little."""
     if asked.reach.is_empty:
         return Kept(result_of(asked, asked.reach, Found(), journal), Found())
@@ -201,17 +203,22 @@ def answer(reader: Reader, asked: Asked, journal: Journal) -> Kept:
         reach = reach.within(routed)
     fallback: RoutingFallback | None = None
     with embedding as vector:
-        found = attempt(asked, reach, journal, vector)
+        found = attempt(asked, reach, journal, vector, reranks=reranks)
         if routed is not None and len(found.hits) < asked.count:
             fallback = RoutingFallback(reason="insufficient_results")
             reach = asked.reach
-            found = attempt(asked, reach, journal, vector)
+            found = attempt(asked, reach, journal, vector, reranks=reranks)
     result = result_of(asked, reach, found, journal)
     return Kept(replace(result, routing_fallback=fallback), found)
 
 
 def attempt(
-    asked: Asked, reach: Reach, journal: Journal, vector: VectorSource
+    asked: Asked,
+    reach: Reach,
+    journal: Journal,
+    vector: VectorSource,
+    *,
+    reranks: bool,
 ) -> Found:
     """Search one reach."""
     return find(
@@ -221,6 +228,7 @@ def attempt(
         count=asked.count,
         journal=journal,
         vector=vector,
+        reranks=reranks,
     )
 
 

@@ -31,9 +31,9 @@ from retrieval.fusion import ranked
 from retrieval.measuring import check_proposal
 from retrieval.models import SearchLab
 from retrieval.reach import Reach
-from retrieval.results import Branch, Citation, Level
+from retrieval.results import Branch, Citation, Level, Match
 from retrieval.search import SearchInputError
-from retrieval.trying import Trial, prepare, try_search
+from retrieval.trying import Trial, try_search
 from retrieval.tuning import Tuning, current, differing, values_of
 
 # Rows of each list that are shown and drawn.
@@ -66,7 +66,9 @@ def lists_of(trial: Trial) -> Lists:
             if (rows := trial.found.rankings.get(branch))
         },
         fused=[row.passage_id for row in trial.found.fused],
-        final=[hit.passage_id for hit in trial.hits if hit.passage_id is not None],
+        final=[
+            hit.passage_id for hit in trial.result.hits if hit.passage_id is not None
+        ],
     )
 
 
@@ -182,16 +184,15 @@ def result_of(request: HttpRequest, form: LabForm, saved: Tuning) -> dict[str, A
     reader = reader_of(request, person)
     tuning = form.tuned()
     try:
-        question = prepare(query)
+        trial = try_search(reader, query, tuning, count=DEPTH)
     except SearchInputError as error:
         form.add_error("q", error.message)
         return {}
-    trial = try_search(reader, question, tuning, count=DEPTH)
-    before = (
-        trial
-        if not differing(tuning, saved)
-        else try_search(reader, question, saved, count=DEPTH)
-    )
+    before = trial
+    if differing(tuning, saved):
+        before = try_search(
+            reader, query, saved, count=DEPTH, vector=trial.found.vector
+        )
     return shown_result(reader, trial, before, changes_of(tuning, saved))
 
 
@@ -238,9 +239,14 @@ def shown_result(
             {pk: Truncator(row.title).chars(NAME_LENGTH) for pk, row in rows.items()},
             depth=DEPTH,
         ),
+        "exact": [
+            hit.citation for hit in trial.result.hits if hit.match is Match.EXACT
+        ],
         "hits": [
             hit_row(rank, hit, lists, was, rows)
-            for rank, hit in enumerate(trial.hits, 1)
+            for rank, hit in enumerate(
+                (hit for hit in trial.result.hits if hit.passage_id is not None), 1
+            )
         ],
         "left": [
             {"title": rows[pk].title, "rank": rank}
@@ -248,9 +254,9 @@ def shown_result(
             if pk not in lists.final and pk in rows
         ],
         "changes": changes,
-        "notices": trial.journal.notices,
+        "notices": trial.result.notices,
         "status": status_of(trial),
-        "milliseconds": number_format(trial.journal.stage_ms.get("total", 0.0), 0),
+        "milliseconds": number_format(trial.result.stage_ms.get("total", 0.0), 0),
         "is_reread": bool(trial.found.reranked),
     }
 
@@ -331,7 +337,7 @@ def hit_row(
 
 def status_of(trial: Trial) -> dict[str, str] | None:
     """Return how sure the result is, in a word and a sentence."""
-    sure = trial.confidence
+    sure = trial.result.confidence
     if sure is None:
         return None
     words = {

@@ -9,7 +9,7 @@ from knowledge.models import AuditEntry, User
 from knowledge.permissions import Access, grant
 from retrieval.models import TuningProposal
 from retrieval.search import search
-from retrieval.trying import prepare, try_search
+from retrieval.trying import try_search
 from retrieval.tuning import Tuning, current, values_of, with_values
 from tests.cast import Cast
 from tests.factories import StaffFactory, UserFactory
@@ -34,10 +34,10 @@ def test_the_lab_finds_what_every_door_finds_and_leaves_no_trace(
     reader = cast.editor.reader
     tuning = Tuning(reranking=False)
     entries = AuditEntry.objects.count()
-    trial = try_search(reader, prepare(QUERY), tuning, count=5)
+    trial = try_search(reader, QUERY, tuning, count=5)
     door = search(reader, QUERY, top_k=5, tuning=tuning)
-    assert [hit.ref for hit in trial.hits] == [hit.ref for hit in door.hits]
-    assert [hit.score for hit in trial.hits] == [hit.score for hit in door.hits]
+    assert [hit.ref for hit in trial.result.hits] == [hit.ref for hit in door.hits]
+    assert [hit.score for hit in trial.result.hits] == [hit.score for hit in door.hits]
     page = cast.editor.client().get(reverse(PAGE), {"q": QUERY})
     assert page.status_code == 200
     assert (AuditEntry.objects.count(), OrmQ.objects.count()) == (entries, 0)
