@@ -24,6 +24,7 @@ from knowledge.models import KnowledgeBase, User
 from knowledge.models.audit import record
 from knowledge.permissions import Reader
 from knowledge.vitals import CLUSTER, leave_sign
+from retrieval.calibration import newest_fit
 from retrieval.embedding import space_in_use
 from retrieval.evaluation import (
     NDCG_DEPTH,
@@ -210,6 +211,7 @@ def fingerprint(question_set: QuestionSet, tuning: Tuning, reader: Reader) -> st
         values_of(tuning),
         list(bases.values_list("pk", "version")),
         space.fingerprint if space is not None else "",
+        newest_fit(),
     ]
     text = json.dumps(parts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -28,8 +28,10 @@ from retrieval.measuring import (
 from retrieval.models import QuestionSet, SetRun
 from retrieval.models.question_set import SetRunState
 from retrieval.tuning import SearchType, Tuning, current
+from tests.cast import Cast
 from tests.factories import StaffFactory
 from tests.retrieval.shelf import layer_of, open_space, put
+from tests.stored_corpus import Corpus
 
 RENT = "The rent is due on the third of May."
 DEPOSIT = "A deposit of two rents is paid before the keys are handed over."
@@ -295,6 +297,30 @@ def test_a_set_belongs_to_who_works_on_all_of_its_knowledge_bases(
     question_set.knowledge_bases.clear()
     assert seen(alice) == (False, False)
     assert seen(boss) == (True, True)
+
+
+@pytest.mark.req("S2-LOG-03")
+def test_a_run_tells_how_often_it_refused_rightly(corpus: Corpus, cast: Cast) -> None:
+    assert cast.granted.user is not None
+    made = QuestionSet.objects.create(name="Members")
+    made.knowledge_bases.add(corpus.handbook)
+    lines = [
+        Line("What happens when a member loses the payment card?", "1", "en"),
+        Line(
+            "How deep is the Mariana trench below sea level?",
+            "2",
+            "en",
+            is_answerable=False,
+        ),
+    ]
+    import_lines(made, lines, actor=None)
+    run = run_of(made, current(), cast.granted.user)
+    assert run.state == SetRunState.DONE, run.reason
+    assert (run.ranked_questions, run.judged_questions) == (0, 2)
+    told = {each.question.key: each for each in run.outcomes.all()}
+    assert (told["1"].refused, told["2"].refused) == (False, True)
+    assert told["1"].confidence > told["2"].confidence
+    assert run.refusal_accuracy == 1.0
 
 
 # --- Before a change is saved --------------------------------------------------
