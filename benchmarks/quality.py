@@ -336,8 +336,11 @@ class KeptVectors:
     """Vectors of earlier runs, by what was embedded; staged as ingest stages its own."""
 
     def __init__(self, space: EmbeddingSpace) -> None:
+        from knowledge.embedding import gateway
+
         self.space = space
-        self.path = kept() / f"vectors-{space.fingerprint[:16]}.sqlite3"
+        model = gateway().describe()
+        self.path = kept() / f"vectors-{model.fingerprint[:16]}.sqlite3"
         with closing(sqlite3.connect(self.path)) as store, store:
             store.execute(
                 "CREATE TABLE IF NOT EXISTS vector "
@@ -419,14 +422,14 @@ def final(
     corpus: Corpus, question: str, vector: QueryVector | None = None
 ) -> tuple[list[Hit], Confidence | None]:
     """Return the hits in the final order, and how surely they cover the question."""
-    from retrieval.engine import find
+    from retrieval.evidence import gather
     from retrieval.journal import Journal
     from retrieval.judging import judge_hits
     from retrieval.reach import Reach
     from retrieval.tuning import current
 
     known = vector or embedded(question)
-    found = find(
+    evidence = gather(
         Reach.of(corpus.reader),
         question,
         tuning=current(),
@@ -435,7 +438,7 @@ def final(
         vector=lambda: known,
         reranks=True,
     )
-    return list(found.hits), judge_hits(known.space, question, found.hits)
+    return list(evidence.hits), judge_hits(known.space, question, evidence.hits)
 
 
 def is_refused(confidence: Confidence | None) -> bool:

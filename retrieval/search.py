@@ -21,13 +21,14 @@ from retrieval.embedding import (
     query_embedding,
     space_in_use,
 )
-from retrieval.engine import Found, find
+from retrieval.engine import Found
+from retrieval.evidence import Evidence, gather
 from retrieval.journal import Journal
 from retrieval.judging import judge_hits
 from retrieval.ledger import charge_search
 from retrieval.log import record_search
 from retrieval.reach import Reach
-from retrieval.results import Branch, Occasion, RoutingFallback, SearchResult
+from retrieval.results import Branch, Level, Occasion, RoutingFallback, SearchResult
 from retrieval.routing import route
 from retrieval.spelling import suggest
 from retrieval.tuning import SearchType, Tuning, current
@@ -190,7 +191,7 @@ def answer(
 ) -> Kept:
     """Search the layers that the query is routed to, and all if that is too little."""
     if asked.reach.is_empty:
-        return Kept(result_of(asked, asked.reach, Found(), journal), Found())
+        return Kept(result_of(asked, asked.reach, Evidence(), journal), Found())
     embeds = asked.tuning.search_type is not SearchType.LEXICAL
     embedding = (
         query_embedding(asked.text, asked.space, asked.given, journal)
@@ -203,13 +204,22 @@ def answer(
         reach = reach.within(routed)
     fallback: RoutingFallback | None = None
     with embedding as vector:
-        found = attempt(asked, reach, journal, vector, reranks=reranks)
-        if routed is not None and len(found.hits) < asked.count:
-            fallback = RoutingFallback(reason="insufficient_results")
-            reach = asked.reach
-            found = attempt(asked, reach, journal, vector, reranks=reranks)
-    result = result_of(asked, reach, found, journal)
-    return Kept(replace(result, routing_fallback=fallback), found)
+        evidence = attempt(asked, reach, journal, vector, reranks=reranks)
+        result = result_of(asked, reach, evidence, journal)
+        reason = why_too_little(asked, result) if routed is not None else ""
+        if reason:
+            fallback = RoutingFallback(reason=reason)
+            evidence = attempt(asked, asked.reach, journal, vector, reranks=reranks)
+            result = result_of(asked, asked.reach, evidence, journal)
+    return Kept(replace(result, routing_fallback=fallback), evidence.found)
+
+
+def why_too_little(asked: Asked, result: SearchResult) -> str:
+    """Return why a routed search has to go on to all layers, or nothing (S1-RTE-02)."""
+    if len(result.hits) < asked.count:
+        return "insufficient_results"
+    sure = result.confidence
+    return "low_confidence" if sure is not None and sure.level is Level.LOW else ""
 
 
 def attempt(
@@ -219,9 +229,9 @@ def attempt(
     vector: VectorSource,
     *,
     reranks: bool,
-) -> Found:
+) -> Evidence:
     """Search one reach."""
-    return find(
+    return gather(
         reach,
         asked.text,
         tuning=asked.tuning,
@@ -233,23 +243,22 @@ def attempt(
 
 
 def result_of(
-    asked: Asked, reach: Reach, found: Found, journal: Journal
+    asked: Asked, reach: Reach, evidence: Evidence, journal: Journal
 ) -> SearchResult:
     """Return what is told of a search."""
-    did_you_mean = other_spelling(reach, found, asked.text, journal)
+    did_you_mean = other_spelling(reach, evidence.found, asked.text, journal)
+    compared = evidence.found.vector
+    space = compared.space if compared is not None else None
     return SearchResult(
         query=asked.text,
-        hits=found.hits,
+        hits=evidence.hits,
         labels=tuple(journal.labels),
         notices=tuple(journal.notices),
-        model=found.vector.space.model_id if found.vector is not None else None,
+        model=space.model_id if space is not None else None,
         knowledge_bases=reach.knowledge_base_ids,
         layers=reach.layer_ids,
-        confidence=judge_hits(
-            found.vector.space if found.vector is not None else None,
-            asked.text,
-            found.hits,
-        ),
+        confidence=judge_hits(space, asked.text, evidence.hits),
+        note=evidence.sections.note,
         tuning_version=asked.tuning.version,
         did_you_mean=did_you_mean,
     )
