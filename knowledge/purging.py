@@ -83,9 +83,7 @@ def purge_revision(number: int, *, actor: User | None) -> bool:
         purge_source(document.source, actor=actor)
         return True
     erase(Erasure(frozenset({number})), ())
-    record(
-        actor, "erased", document, text_sha256=[document.text_sha256], names="revision"
-    )
+    record(actor, "erased", document, text_sha256=[document.text_sha256])
     AuditEntry.objects.filter(target_type="document", target_id=document.pk).update(
         target_label=_("an erased revision")
     )

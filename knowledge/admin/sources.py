@@ -327,7 +327,8 @@ class SourceAdmin(ScopedAdmin[Source]):
             raise Http404(_("Not found."))
         if not request.user.has_perm("knowledge.purge_source"):
             raise PermissionDenied
-        form = EraseForm(request.POST or None, label_suffix="")
+        posted = request.POST if request.method == "POST" else None
+        form = EraseForm(posted, label_suffix="")
         if request.method == "POST" and form.is_valid():
             purge_source(source, actor=actor_of(request))
             # Not by its name, which is erased.
