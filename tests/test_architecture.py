@@ -23,6 +23,7 @@ PASSAGES_WITHOUT_READER = {
     "knowledge/models/": "defines the door itself",
     "knowledge/ingest.py": "writes them",
     "knowledge/publishing.py": "writes them",
+    "knowledge/reindexing.py": "writes their terms anew",
     "knowledge/actions.py": "moves and deletes them with their source",
     "knowledge/upkeep.py": "sweeps what no reader reaches any more",
     "knowledge/indexes.py": "counts them to decide on an index",
