@@ -92,7 +92,7 @@ def test_likeness_of_letters_stands_in_for_meaning() -> None:
     with debian_server() as url:
         answers = answers_of(url)
     assert answers["schema"] == ["passage_text_trigrams"]
-    found = answers["statutery meetings"]
+    found = answers["statutery"]
     assert found["labels"][0] == "keyword-only"
     assert found["notices"][0].endswith("likeness of letters stands in.")
     assert [text[:21] for text in found["texts"]] == ["The statutory meeting"]
@@ -128,7 +128,7 @@ def test_without_either_only_words_and_codes_count_and_that_is_said() -> None:
         with connection.cursor() as cursor:
             cursor.execute(f"DROP DATABASE {NAME}")
     assert answers["schema"] == []
-    assert answers["statutery meetings"]["texts"] == []
+    assert answers["statutery"]["texts"] == []
     found = answers["auditor"]
     assert found["labels"] == ["keyword-only"]
     assert "neither vectors nor trigrams" in found["notices"][0]

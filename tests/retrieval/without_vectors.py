@@ -27,7 +27,7 @@ def main() -> None:
     put(layer, "A statutory meeting was held.", enabled=False)
     reader = reader_of("rules")
     answers = {}
-    for query in ("statutery meetings", "auditor", "QT-07"):
+    for query in ("statutery", "auditor", "QT-07"):
         found = search(reader, query)
         answers[query] = {
             "labels": found.labels,
