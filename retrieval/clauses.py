@@ -111,6 +111,10 @@ _INNER = frozenset({Unit.PARAGRAPH, Unit.POINT})
 _LOOSE = frozenset(
     {Unit.PART, Unit.TITLE, Unit.RULE, Unit.REQUIREMENT, Unit.PARAGRAPH, Unit.POINT}
 )
+# Abbreviations that are other words with an accent ("cấp 1" is a level in Vietnamese).
+_PLAIN = frozenset({"cap", "art", "alin", "ust", "lit", "pkt", "pct", "sec", "para"})
+# After these a lone letter is a number, and no word of the sentence.
+_LETTERED = re.compile(r"annex|appendix|lit|liter\w{1,2}|diem|пп|подпункт\w{0,3}|pkt")
 _RAISED = "¹²³⁴⁵⁶⁷⁸⁹"
 _NUMBER = (
     r"(?:\((?:\d{1,3}|[^\W\d_]|[ivx]{2,5})\)"
@@ -253,7 +257,7 @@ def _groups(query: str, folded: str) -> Iterator[_Group]:
     while match := _GROUP.search(folded, at):
         unit = next(u for u, words in _UNIT_PATTERNS if words.fullmatch(match["label"]))
         numbers = list(_numbers(query, match, unit))
-        if not numbers:
+        if not numbers or not _is_label(query, match):
             at = match.end("label")
             continue
         end = numbers[-1][1]
@@ -265,6 +269,16 @@ def _groups(query: str, folded: str) -> Iterator[_Group]:
             end=end,
         )
         at = end
+
+
+def _is_label(query: str, match: re.Match[str]) -> bool:
+    """Tell a label from a word that only looks like one when it is folded."""
+    label, first = match["label"], match["first"]
+    if label in _PLAIN and query[match.start() : match.end("label")].lower() != label:
+        return False
+    is_lone = len(first) == 1 and query[match.start("first")].islower()
+    is_closed = query[match.end("first") : match.end("first") + 1] == ")"
+    return not is_lone or is_closed or _LETTERED.fullmatch(label) is not None
 
 
 def _numbers(query: str, match: re.Match[str], unit: Unit) -> Iterator[tuple[str, int]]:

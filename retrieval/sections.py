@@ -125,7 +125,10 @@ def find_sections(
         *beyond_sentences(beyond),
     ]
     return SectionsFound(
-        hits=hits, note=" ".join(sentences), references=asked, missing=missing
+        hits=hits,
+        note=" ".join(sentences),
+        references=tuple(reference for reference, _named in wanted),
+        missing=missing,
     )
 
 

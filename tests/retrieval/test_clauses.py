@@ -103,6 +103,8 @@ def test_lists_and_ranges_are_several_references(
         "Which articles are about fees?",
         "a section of the road",
         "99.9% of the time",
+        "tòa nhà cấp 1",
+        "Câte puncte a marcat echipa?",
     ],
 )
 def test_versions_amounts_dates_and_codes_are_no_references(query: str) -> None:
