@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from django.conf import settings
+
+from retrieval.budget import CHARACTERS_A_TOKEN
 from retrieval.citations import parse_ref
 from retrieval.embedding import VectorSource, no_vector
 from retrieval.engine import Found, find
@@ -38,12 +41,13 @@ def gather(
 ) -> Evidence:
     """Return the evidence within reach, `count` hits or more.
 
-    Every named section that was read comes back (S1-HYB-09); ranked passages fill the
-    result up to `count`.
+    Every named section that was read comes back (S1-HYB-09), as much of it as the
+    answer's budget gives (S1-MIS-03); ranked passages fill the result up to `count`.
     """
+    budget = settings.ANSWER_TOKEN_BUDGET * CHARACTERS_A_TOKEN
     sections = SectionsFound()
     with journal.part("sections"):
-        sections = find_sections(reach, text)
+        sections = find_sections(reach, text, budget=budget)
     found = find(
         reach,
         text,

@@ -406,6 +406,8 @@ STRATA_RERANKING_TIMEOUT = env_number(
     "STRATA_RERANKING_TIMEOUT", 10, least=0.1, most=300
 )
 STRATA_RERANK_DEPTH = env_int("STRATA_RERANK_DEPTH", 20, least=1, most=200)
+# How many tokens of text an answer holds, and so the named sections of a search (S1-ASK-03).
+ANSWER_TOKEN_BUDGET = env_int("ANSWER_TOKEN_BUDGET", 1500, least=100, most=100_000)
 # What a turn of an agent client may put into its model's context: tokens in all, and
 # characters of each passage (R4).
 STRATA_TURN_BUDGET = env_int("STRATA_TURN_BUDGET", 6000, least=200, most=1_000_000)
