@@ -105,9 +105,9 @@ class TestConversations:
     def test_it_is_recalled_there_and_nowhere_else(self, reader: Reader) -> None:
         here, there = start_conversation(reader), start_conversation(reader)
         kept(reader, "The parcel is for Minh.", here)
-        kept(reader, "Parcels go to the gate.")
-        assert sorted(texts(reader, "parcel", here)) == ["The parcel is for Minh."]
-        assert texts(reader, "parcels gate", there) == ["Parcels go to the gate."]
+        kept(reader, "Letters go to the gate.")
+        assert texts(reader, "parcel", here) == ["The parcel is for Minh."]
+        assert texts(reader, "letters gate", there) == ["Letters go to the gate."]
         assert texts(reader, "Minh", there) == []
         assert texts(reader, "Minh") == []
 
