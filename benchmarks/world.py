@@ -24,7 +24,7 @@ from pgvector.psycopg import register_vector
 from knowledge.codes import stored_codes
 from knowledge.models import EmbeddingSpace, KnowledgeBase, Layer, Passage
 from knowledge.models.vectors import SpaceState
-from knowledge.terms import index_terms, stem_lexeme
+from knowledge.terms import TERMS_VERSION, index_terms, stem_lexeme
 
 Floats = NDArray[np.float32]
 
@@ -222,7 +222,7 @@ class Rows:
         copy(
             "COPY knowledge_source (id, public_id, knowledge_base_id, layer_id, kind, "
             "purpose, title, path, content_sha256, state, state_reason, enabled, "
-            "generation, passage_count, created_at) FROM STDIN",
+            "generation, passage_count, terms_version, created_at) FROM STDIN",
             (
                 (
                     pk,
@@ -239,6 +239,7 @@ class Rows:
                     True,
                     1,
                     end - start,
+                    TERMS_VERSION,
                     self.now,
                 )
                 for pk, (start, end) in rows

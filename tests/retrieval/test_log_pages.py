@@ -186,7 +186,12 @@ def test_finds_passages_that_are_too_large() -> None:
     mixed = put(layer, "The lift is old. The stairs are new. The roof leaks. Yes.")
     for start in (17, 36, 50):
         mixed.document.sections.create(
-            ordinal=start, kind="heading", level=1, start=start, end=start + 5
+            knowledge_base=mixed.knowledge_base,
+            ordinal=start,
+            kind="heading",
+            level=1,
+            start=start,
+            end=start + 5,
         )
     cause = causes(ask(reader, "lift"), reader)[1]
     assert cause.applies

@@ -108,6 +108,7 @@ def test_the_page_tells_line_page_and_clause(
     ):
         Section.objects.create(
             document=document,
+            knowledge_base=document.knowledge_base,
             ordinal=ordinal,
             kind="clause",
             title=path[-1],
@@ -278,6 +279,7 @@ def test_a_long_document_comes_in_parts(
     document = document_in(handbook, text)
     Section.objects.create(
         document=document,
+        knowledge_base=document.knowledge_base,
         ordinal=0,
         kind="heading",
         title="Rule 15000.",
