@@ -248,12 +248,12 @@ class Rows:
         copy(
             "COPY knowledge_document (id, number, source_id, knowledge_base_id, title, "
             "kind, text, text_sha256, pages, blocks, ocr_spans, front_matter, "
-            "properties, report, date_source, supersedes, is_current, generation, "
-            "created_at) FROM STDIN",
+            "properties, report, names, date_source, supersedes, is_current, "
+            "generation, created_at) FROM STDIN",
             (
                 (
                     pk, 10**9 + pk, pk, base, f"Source {pk}", "markdown", "",
-                    f"{pk:064x}", "[]", "[]", "[]", "{}", "{}", "[]", "", "", True, 1,
+                    f"{pk:064x}", "[]", "[]", "[]", "{}", "{}", "[]", [], "", "", True, 1,
                     self.now,
                 )
                 for pk, _span in rows
