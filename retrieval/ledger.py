@@ -7,11 +7,10 @@ from knowledge.inference.tokens import token_count
 from knowledge.ledger import charge_person
 from knowledge.models.ledger import Kind
 from knowledge.permissions import Reader
+from retrieval.budget import CHARACTERS_A_TOKEN
 from retrieval.engine import Found
 from retrieval.reach import Sql, rows_of
 
-# About so many characters are a token, where nothing has counted them (S1-VER-03).
-CHARACTERS_A_TOKEN: Final = 4
 # The count stands within the first bytes of packed vectors.
 HEAD_BYTES: Final = 8
 

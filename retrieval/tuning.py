@@ -8,6 +8,7 @@ from typing import Final
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from retrieval.budget import CHARACTERS_A_TOKEN
 from retrieval.fusion import Fusion, Weights
 from retrieval.models import TuningRecord
 
@@ -134,8 +135,6 @@ CHOICES: Final[Mapping[str, type[StrEnum]]] = {
     "fusion": Fusion,
 }
 NAMES: Final = (*CHOICES, *NUMBERS, "reranking")
-# About so many characters are a token of a turn's context (S1-VER-03).
-CHARACTERS_A_TOKEN: Final = 4
 # With so few passages word overlap is often the better search (S2-HYB-05).
 SMALL_CORPUS: Final = 300
 

@@ -18,6 +18,7 @@ from knowledge.models import Document, Passage, Section
 from knowledge.models.knowledge_base import Language
 from knowledge.permissions import Reader
 from knowledge.terms import content_words, words
+from retrieval.budget import CHARACTERS_A_TOKEN
 from retrieval.citations import REF, resolve_ref
 from retrieval.models import SearchLog
 from retrieval.replay import Logged, Shown, branch_names, places_of
@@ -26,8 +27,6 @@ from retrieval.results import Branch, Citation
 # So many parts make a passage a mixture, if the question is about a third of them.
 MANY_PARTS: Final = 3
 SHARE_ASKED: Final = 1 / 3
-# A token of a preset counted in tokens is about so many characters (S1-VER-03).
-CHARACTERS_A_TOKEN: Final = 4
 # Longer than the layer allows now by this share: it was cut by other rules.
 TOO_LONG: Final = 1.1
 # So high in one branch, and not returned all the same.
