@@ -66,15 +66,27 @@ def vectors_stored() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SpaceKey:
-    """What decides whether two vectors may be compared."""
+    """What a space is made from: a model, and how texts are cut and given to it."""
 
     info: ModelInfo
+    chunker_version: str = CHUNKER_VERSION
+    context_version: str = CONTEXT_VERSION
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 (hex) over the model, the chunker and the context version."""
-        parts = (self.info.fingerprint, CHUNKER_VERSION, CONTEXT_VERSION)
+        parts = (self.info.fingerprint, self.chunker_version, self.context_version)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def is_model_of(info: ModelInfo, space: EmbeddingSpace) -> bool:
+    """Return whether a model's vectors may be compared with those of a space.
+
+    They may, if the very model made them. Texts that are cut in a newer way are other
+    texts in the same space: those of older sources serve until they are indexed again.
+    """
+    key = SpaceKey(info, space.chunker_version, space.context_version)
+    return key.fingerprint == space.fingerprint
 
 
 def active_space() -> EmbeddingSpace | None:
@@ -88,14 +100,13 @@ def space_for(info: ModelInfo) -> EmbeddingSpace:
     Raises ModelMismatchError when the model server serves another model than the one
     that the corpus is indexed with: their vectors must never meet.
     """
-    fingerprint = SpaceKey(info).fingerprint
     with transaction.atomic(), connection.cursor() as cursor:
         # Two workers may meet the first document at once.
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('embedding space'))")
         space = active_space()
         if space is None:
             return EmbeddingSpace.objects.create(
-                fingerprint=fingerprint,
+                fingerprint=SpaceKey(info).fingerprint,
                 model_id=info.model_id,
                 dimension=info.dimension,
                 query_prefix=info.query_prefix,
@@ -105,7 +116,7 @@ def space_for(info: ModelInfo) -> EmbeddingSpace:
                 token_format=info.token_format,
                 state=SpaceState.ACTIVE,
             )
-    if space.fingerprint != fingerprint:
+    if not is_model_of(info, space):
         raise ModelMismatchError(
             f"The model server serves {info.model_id} ({info.dimension} dimensions), "
             f"but the corpus is indexed with {space}. Point STRATA_MODEL_URL at the "

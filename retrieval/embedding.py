@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from knowledge.embedding import SpaceKey, active_space, gateway, vectors_stored
+from knowledge.embedding import active_space, gateway, is_model_of, vectors_stored
 from knowledge.inference.gateway import ModelError, ModelMismatchError
 from knowledge.models import EmbeddingSpace
 from retrieval.journal import Journal
@@ -136,7 +136,7 @@ def why_no_vector(space: EmbeddingSpace | None) -> str:
 def embed(text: str, space: EmbeddingSpace) -> QueryVector:
     """Return the query's vector; raises ModelError. Runs beside the request's thread."""
     model = gateway()
-    if SpaceKey(model.describe()).fingerprint != space.fingerprint:
+    if not is_model_of(model.describe(), space):
         raise ModelMismatchError(f"The model server serves another model than {space}.")
     embedded = model.embed_query(text)
     return QueryVector(space, embedded.vector, embedded.tokens)

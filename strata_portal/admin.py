@@ -14,7 +14,7 @@ from django.urls import URLPattern, URLResolver, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from knowledge.embedding import SpaceKey, active_space, gateway
+from knowledge.embedding import active_space, gateway, is_model_of
 from knowledge.inference.gateway import ModelError
 from knowledge.models import IngestRun, Original, Source
 from knowledge.models.ingest import RunState, Stage
@@ -218,7 +218,7 @@ def model_health() -> dict[str, str]:
             "text": _("The model server gives no vectors: %(why)s") % {"why": error},
             "detail": _("Searches go by words and codes until it answers again."),
         }
-    if space is not None and space.fingerprint != SpaceKey(info).fingerprint:
+    if space is not None and not is_model_of(info, space):
         return {
             "state": "failed",
             "label": _("Other model"),

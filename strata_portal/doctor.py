@@ -19,7 +19,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Count, Exists, OuterRef
 
-from knowledge.embedding import SpaceKey, active_space, gateway, vectors_stored
+from knowledge.embedding import active_space, gateway, is_model_of, vectors_stored
 from knowledge.inference.gateway import ModelError
 from knowledge.models import Original, Passage, PassageVector, Source
 from knowledge.models.source import SourceState
@@ -202,7 +202,7 @@ def check_space() -> Iterator[Finding]:
         info = gateway().describe()
     except ModelError:
         return
-    if SpaceKey(info).fingerprint != space.fingerprint:
+    if not is_model_of(info, space):
         yield problem(
             f"The corpus is indexed with {space.model_id}, and the model server serves "
             f"{info.model_id}: questions have no vector, and uploads wait.",

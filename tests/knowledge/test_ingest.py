@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from knowledge.actions import (
     switch_source,
     upload_source,
 )
+from knowledge.embedding import SpaceKey, gateway, is_model_of
 from knowledge.ingest import run_ingest
 from knowledge.models import (
     Document,
@@ -504,6 +505,24 @@ def test_another_model_after_a_restart_is_refused_until_the_first_is_back(
     make_due(second)
     assert ingest(second) == RunState.DONE
     assert EmbeddingSpace.objects.count() == 1
+
+
+@pytest.mark.req("D5")
+def test_a_corpus_cut_in_an_older_way_goes_on_with_the_same_model(
+    layer: Layer, model: str
+) -> None:
+    """Its vectors are the same model's, so new texts join them and searches go on."""
+    bring_in(layer, "room.md", REGULATION)
+    info = gateway().describe()
+    older = SpaceKey(info, chunker_version="0").fingerprint
+    EmbeddingSpace.objects.update(fingerprint=older, chunker_version="0")
+    source = waiting_source(layer, name="second.md")
+    assert ingest(source) == RunState.DONE
+    space = EmbeddingSpace.objects.get()
+    assert space.fingerprint == older
+    assert is_model_of(info, space)
+    assert not is_model_of(replace(info, weights="0" * 64), space)
+    assert PassageVector.objects.filter(passage__source=source).exists()
 
 
 @pytest.mark.req("D5", "S2-EMB-04")
