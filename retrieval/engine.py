@@ -94,7 +94,8 @@ def find(
     chosen = [by_id[pk] for pk in order[:count]]
     hits: tuple[Hit, ...] = ()
     with journal.stage("cite"):
-        if compared is not None:
+        # As a weighted sum they are known already, for all candidates.
+        if compared is not None and not similarity:
             with journal.part("similarity"):
                 similarity = similarities(rankings, ids_of(chosen), compared)
         hits = make_hits(reach, chosen, similarity, probabilities)

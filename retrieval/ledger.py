@@ -7,7 +7,7 @@ from knowledge.inference.tokens import token_count
 from knowledge.ledger import charge_person
 from knowledge.models.ledger import Kind
 from knowledge.permissions import Reader
-from retrieval.budget import CHARACTERS_A_TOKEN
+from retrieval.budget import tokens_of
 from retrieval.engine import Found
 from retrieval.reach import Sql, rows_of
 
@@ -15,18 +15,14 @@ from retrieval.reach import Sql, rows_of
 HEAD_BYTES: Final = 8
 
 
-def charge(reader: Reader, *, kind: str, units: int) -> None:
-    """Write one ledger row: so many searches, asks or tokens.
-
-    `kind` is search, ask, embedding, rewrite or rerank. The department is the person's
-    of this moment, whoever owns what was searched; an agent's is its owner's, and where
-    staff see the portal as somebody else does, their own.
-    """
-    charge_all(reader, {kind: units})
-
-
 def charge_all(reader: Reader, used: Mapping[str, int]) -> None:
-    """Write a row for each kind with its units, in one statement; none of 0 units."""
+    """Write a row for each kind with its units, in one statement; none of 0 units.
+
+    A kind is search, ask, embedding, rewrite or rerank; units are searches, asks or
+    tokens. The department is the person's of this moment, whoever owns what was
+    searched; an agent's is its owner's, and where staff see the portal as somebody else
+    does, their own.
+    """
     payer = reader.acting_user_id or reader.user_id
     charge_person(payer, {Kind(kind): units for kind, units in used.items()})
 
@@ -43,16 +39,11 @@ def charge_search(
     if found is not None and found.vector is not None:
         tokens = found.vector.tokens
         if embedded:
-            used[Kind.EMBEDDING] = token_count(tokens) or estimated_tokens(text)
+            used[Kind.EMBEDDING] = token_count(tokens) or tokens_of(text)
         if found.reranked:
             read = reranked_tokens(found.vector.space.pk, list(found.reranked))
             used[Kind.RERANK] = read + token_count(tokens)
     charge_all(reader, used)
-
-
-def estimated_tokens(text: str) -> int:
-    """Return about how many tokens a text has."""
-    return -(-len(text) // CHARACTERS_A_TOKEN)
 
 
 def reranked_tokens(space_id: int, passage_ids: list[int]) -> int:

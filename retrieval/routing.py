@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import translate
 from functools import lru_cache
 
 from knowledge.models import Layer
@@ -14,6 +15,8 @@ Affinity = Callable[[Reader, str], Mapping[int, float]]
 # registers itself here. Only layers of the reader's own list ever count.
 affinities: list[Affinity] = []
 LEAST_AFFINITY = 0.5
+# What stands around words, not in them.
+PUNCTUATION = ".,;:!?…()\"'„”“‘’«»"
 
 
 def route(reader: Reader, text: str) -> frozenset[int] | None:
@@ -25,11 +28,11 @@ def route(reader: Reader, text: str) -> frozenset[int] | None:
     layers = dict(
         Layer.objects.visible_to(reader).values_list("pk", "routing_patterns")
     )
-    plain = normalised(text)
+    words = words_of(text)
     chosen = {
         pk
         for pk, patterns in layers.items()
-        if any(compiled(pattern).search(plain) for pattern in patterns)
+        if any(matches(pattern, words) for pattern in patterns)
     }
     for affinity in affinities:
         chosen |= {
@@ -40,16 +43,27 @@ def route(reader: Reader, text: str) -> frozenset[int] | None:
     return frozenset(chosen) or None
 
 
-def normalised(text: str) -> str:
-    """Return a text as patterns are compared with it."""
-    return unicodedata.normalize("NFC", text).casefold()
+def words_of(text: str) -> list[str]:
+    """Return a text's words as patterns are compared with them."""
+    composed = unicodedata.normalize("NFC", text).casefold()
+    return [word for each in composed.split() if (word := each.strip(PUNCTUATION))]
+
+
+def matches(pattern: str, words: Sequence[str]) -> bool:
+    """Tell whether the words hold those of a pattern in a row; `*` is any letters."""
+    wanted = [compiled(word) for word in words_of(pattern)]
+    places = range(len(words) - len(wanted) + 1) if wanted else ()
+    return any(
+        all(each.match(word) for each, word in zip(wanted, words[at:], strict=False))
+        for at in places
+    )
 
 
 @lru_cache(maxsize=2048)
-def compiled(pattern: str) -> re.Pattern[str]:
-    """Return what matches a pattern: whole words, in which `*` is any letters."""
-    parts = [
-        r"\w*".join(re.escape(piece) for piece in word.split("*"))
-        for word in normalised(pattern).split()
-    ]
-    return re.compile(r"(?<!\w)" + r"\s+".join(parts) + r"(?!\w)")
+def compiled(word: str) -> re.Pattern[str]:
+    """Return what matches one word of a pattern, in time that its stars do not raise.
+
+    Of the shell's signs only the star has a meaning here.
+    """
+    plain = word.replace("[", "[[]").replace("?", "[?]")
+    return re.compile(translate(plain))

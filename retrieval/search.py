@@ -209,9 +209,12 @@ def answer(
         reason = why_too_little(asked, result) if routed is not None else ""
         if reason:
             fallback = RoutingFallback(reason=reason)
-            evidence = attempt(asked, asked.reach, journal, vector, reranks=reranks)
-            result = result_of(asked, asked.reach, evidence, journal)
-    return Kept(replace(result, routing_fallback=fallback), evidence.found)
+            reach = asked.reach
+            evidence = attempt(asked, reach, journal, vector, reranks=reranks)
+            result = result_of(asked, reach, evidence, journal)
+    meant = other_spelling(reach, evidence.found, asked.text, journal)
+    result = replace(result, routing_fallback=fallback, did_you_mean=meant)
+    return Kept(result, evidence.found)
 
 
 def why_too_little(asked: Asked, result: SearchResult) -> str:
@@ -246,7 +249,6 @@ def result_of(
     asked: Asked, reach: Reach, evidence: Evidence, journal: Journal
 ) -> SearchResult:
     """Return what is told of a search."""
-    did_you_mean = other_spelling(reach, evidence.found, asked.text, journal)
     compared = evidence.found.vector
     space = compared.space if compared is not None else None
     return SearchResult(
@@ -260,7 +262,6 @@ def result_of(
         confidence=judge_hits(space, asked.text, evidence.hits),
         note=evidence.sections.note,
         tuning_version=asked.tuning.version,
-        did_you_mean=did_you_mean,
     )
 
 
@@ -269,10 +270,10 @@ def other_spelling(reach: Reach, found: Found, text: str, journal: Journal) -> s
     rows = found.rankings.get(Branch.KEYWORDS)
     if rows is None or (rows and not rows[0].relaxed):
         return ""
-    spelling = [""]
+    spelling = ""
     with journal.part("spelling"):
-        spelling.append(suggest(reach, text, unknown=found.unknown))
-    return spelling[-1]
+        spelling = suggest(reach, text, unknown=found.unknown)
+    return spelling  # noqa: RET504 (it stays empty where that part fails)
 
 
 # --- What the sender gives -----------------------------------------------------

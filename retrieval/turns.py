@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from knowledge.models import AgentClient
 from knowledge.permissions import Reader
-from retrieval.budget import cost_of, pack, tokens_of
+from retrieval.budget import cost_of, pack
 from retrieval.embedding import (
     QueryVector,
     VectorError,
@@ -30,7 +30,7 @@ from retrieval.embedding import (
 from retrieval.engine import Found, find
 from retrieval.fusion import Candidate, Fused
 from retrieval.journal import Journal
-from retrieval.ledger import charge_all
+from retrieval.ledger import charge_search
 from retrieval.log import as_kept, record_search
 from retrieval.memory import recall
 from retrieval.models import Turn, TurnStep
@@ -202,6 +202,7 @@ def search_turn(
         stage_ms=journal.stage_ms,
     )
     numbers = save_citations(step, given_out)
+    found = together(parts, scores, compared)
     model = compared.space.model_id if compared is not None else None
     record_search(
         reader,
@@ -215,7 +216,7 @@ def search_turn(
             knowledge_bases=reach.knowledge_base_ids,
             tuning_version=tuning.version,
         ),
-        together(parts, scores),
+        found,
         occasion=TURN,
         query=text,
         count=wanted,
@@ -223,10 +224,7 @@ def search_turn(
             hit.passage_id for hit in packed.withheld if hit.passage_id is not None
         ],
     )
-    is_embedded = compared is not None and given is None
-    charge_all(
-        reader, {"search": 1, "embedding": tokens_of(text) if is_embedded else 0}
-    )
+    charge_search(reader, text, found, embedded=given is None)
     return TurnResult(
         query=text,
         hits=tuple(
@@ -309,8 +307,12 @@ def gather(
     }
 
 
-def together(parts: Mapping[int, Found], scores: Mapping[int, float]) -> Found:
-    """Return what all knowledge bases gave as the log keeps it."""
+def together(
+    parts: Mapping[int, Found],
+    scores: Mapping[int, float],
+    compared: QueryVector | None,
+) -> Found:
+    """Return what all knowledge bases gave as log and ledger take it."""
     rankings: dict[Branch, list[Candidate]] = {}
     for part in parts.values():
         for branch, rows in part.rankings.items():
@@ -319,7 +321,7 @@ def together(parts: Mapping[int, Found], scores: Mapping[int, float]) -> Found:
         (row for part in parts.values() for row in part.fused),
         key=lambda row: (-row.score, row.passage_id),
     )
-    return Found(rankings=rankings, fused=fused, reranked=scores)
+    return Found(rankings=rankings, fused=fused, reranked=scores, vector=compared)
 
 
 def merge(

@@ -53,7 +53,26 @@ def field_of(name: str) -> forms.Field:
     )
 
 
-class TuningForm(forms.Form):
+class SettingsForm(forms.Form):
+    """Fields of a search's settings, over those of `tuning`."""
+
+    tuning: Tuning
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse settings that contradict each other."""
+        data: dict[str, Any] = super().clean() or {}
+        if not self.errors:
+            for sentence in contradictions(self.tuned()):
+                self.add_error(None, sentence)
+        return data
+
+    def tuned(self) -> Tuning:
+        """Return the settings as entered; what has no field stays."""
+        entered = {name: self.cleaned_data.get(name) for name in NAMES}
+        return with_values(self.tuning, entered)
+
+
+class TuningForm(SettingsForm):
     """All settings; what the environment says stands beside each."""
 
     note = forms.CharField(
@@ -75,19 +94,6 @@ class TuningForm(forms.Form):
         self.fields["note"] = note
         self.defaults = values_of(from_environment())
         self.values = values
-
-    def clean(self) -> dict[str, Any]:
-        """Refuse settings that contradict each other."""
-        data: dict[str, Any] = super().clean() or {}
-        if not self.errors:
-            for sentence in contradictions(self.tuned()):
-                self.add_error(None, sentence)
-        return data
-
-    def tuned(self) -> Tuning:
-        """Return the settings as entered."""
-        entered = {name: self.cleaned_data.get(name) for name in NAMES}
-        return with_values(self.tuning, entered)
 
     def default_words(self, name: str) -> str:
         """Return what the environment says, and what a number may be."""
@@ -116,7 +122,7 @@ SLIDERS = {
 }
 
 
-class LabForm(forms.Form):
+class LabForm(SettingsForm):
     """A query, whose view it searches, and sliders over the settings that hold."""
 
     q = forms.CharField(label=gettext_lazy("Query"), required=False, max_length=1000)
@@ -161,19 +167,6 @@ class LabForm(forms.Form):
     def sliders(self) -> list[forms.BoundField]:
         """The settings that are slid."""
         return [self[name] for name in SLIDERS]
-
-    def clean(self) -> dict[str, Any]:
-        """Refuse settings that contradict each other."""
-        data: dict[str, Any] = super().clean() or {}
-        if not self.errors:
-            for sentence in contradictions(self.tuned()):
-                self.add_error(None, sentence)
-        return data
-
-    def tuned(self) -> Tuning:
-        """Return the settings of the sliders, over those that hold."""
-        entered = {name: self.cleaned_data.get(name) for name in NAMES}
-        return with_values(self.tuning, entered)
 
 
 class SavingForm(forms.Form):

@@ -15,7 +15,7 @@ from knowledge.permissions import Reader
 from retrieval.embedding import embed_now
 from retrieval.engine import find
 from retrieval.journal import Journal
-from retrieval.ledger import charge, charge_all, charge_search
+from retrieval.ledger import charge_all, charge_search
 from retrieval.reach import Reach
 from retrieval.tuning import current
 from tests.cast import Cast
@@ -31,10 +31,10 @@ def test_a_search_is_charged_to_the_searchers_department_of_that_moment() -> Non
     KnowledgeBaseFactory(department=archive)
     clinic = Department.objects.create(name="Clinic")
     person = UserFactory(department=clinic)
-    charge(Reader.for_user(person), kind="search", units=1)
+    charge_all(Reader.for_user(person), {"search": 1})
     person.department = archive
     person.save()
-    charge(Reader.for_user(person), kind="search", units=1)
+    charge_all(Reader.for_user(person), {"search": 1})
     first, second = LedgerEntry.objects.order_by("pk")
     assert (first.department, second.department) == (clinic, archive)
 
@@ -71,8 +71,8 @@ def test_money_stands_only_where_a_price_is_set() -> None:
 
 @pytest.mark.req("R24")
 def test_who_has_no_department_is_counted_all_the_same() -> None:
-    charge(Reader(user_id=None), kind="search", units=1)
-    charge(Reader.for_user(UserFactory()), kind="search", units=1)
+    charge_all(Reader(user_id=None), {"search": 1})
+    charge_all(Reader.for_user(UserFactory()), {"search": 1})
     assert list(LedgerEntry.objects.values_list("department", "amount")) == [
         (None, None),
         (None, None),
