@@ -13,12 +13,13 @@ from django.contrib.admin.options import ModelAdmin
 from django.contrib.admin.utils import unquote
 from django.contrib.admin.widgets import AdminTextareaWidget, RelatedFieldWidgetWrapper
 from django.core.exceptions import PermissionDenied
-from django.db import models
+from django.db import models, transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
 from knowledge.models import AuditEntry, KnowledgeBase, User
+from knowledge.models.audit import record
 
 Row = TypeVar("Row", bound=models.Model)
 MOST_HISTORY = 500
@@ -221,6 +222,23 @@ class ScopedAdmin(AuditedAdmin[Row]):
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Row]:
         """Return the rows in scope: lists, searches, autocompletes and changes."""
         return within_scope(request, super().get_queryset(request))
+
+    def delete_model(self, request: HttpRequest, obj: Row) -> None:
+        """Delete with the audit entry."""
+        self.delete_queryset(request, self.model._default_manager.filter(pk=obj.pk))
+
+    def delete_queryset(
+        self, request: HttpRequest, queryset: models.QuerySet[Row]
+    ) -> None:
+        """Delete each with its audit entry."""
+        with transaction.atomic():
+            for obj in queryset:
+                record(actor_of(request), "deleted", obj, **self.details_of(obj))
+                obj.delete()
+
+    def details_of(self, obj: Any) -> dict[str, object]:
+        """Return what the audit keeps of a row that is deleted, besides its name."""
+        return {}
 
     def in_scope(self, request: HttpRequest, obj: Row | None) -> bool:
         """Return whether a row, or the model's list as such, is open to the person.

@@ -67,19 +67,6 @@ class DepartmentAdmin(ScopedAdmin[Department]):
                 **{name: str(getattr(obj, name) or "") for name in PRICES},
             )
 
-    def delete_model(self, request: HttpRequest, obj: Department) -> None:
-        """Delete with the audit entry."""
-        self.delete_queryset(request, Department.objects.filter(pk=obj.pk))
-
-    def delete_queryset(
-        self, request: HttpRequest, queryset: models.QuerySet[Department]
-    ) -> None:
-        """Delete each with its audit entry."""
-        with transaction.atomic():
-            for obj in queryset:
-                record(actor_of(request), "deleted", obj)
-                obj.delete()
-
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[str]]:

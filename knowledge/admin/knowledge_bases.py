@@ -353,19 +353,6 @@ class LayerAdmin(ScopedAdmin[Layer]):
                 messages.WARNING,
             )
 
-    def delete_model(self, request: HttpRequest, obj: Layer) -> None:
-        """Delete with the audit entry."""
-        self.delete_queryset(request, Layer.objects.filter(pk=obj.pk))
-
-    def delete_queryset(
-        self, request: HttpRequest, queryset: models.QuerySet[Layer]
-    ) -> None:
-        """Delete each with its audit entry."""
-        with transaction.atomic():
-            for obj in queryset:
-                record(actor_of(request), "deleted", obj)
-                obj.delete()
-
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[str]]:

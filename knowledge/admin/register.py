@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db import models, transaction
+from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html
@@ -24,19 +24,6 @@ class RegisterAdmin(ScopedAdmin[Row]):
     """
 
     recorded: tuple[str, ...] = ()
-
-    def delete_model(self, request: HttpRequest, obj: Row) -> None:
-        """Delete with the audit entry."""
-        self.delete_queryset(request, self.model._default_manager.filter(pk=obj.pk))
-
-    def delete_queryset(
-        self, request: HttpRequest, queryset: models.QuerySet[Row]
-    ) -> None:
-        """Delete each with its audit entry."""
-        with transaction.atomic():
-            for obj in queryset:
-                record(actor_of(request), "deleted", obj, **self.details_of(obj))
-                obj.delete()
 
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest

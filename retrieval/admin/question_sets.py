@@ -205,20 +205,9 @@ class QuestionSetAdmin(ScopedAdmin[QuestionSet]):
             each.instance.position = number
         super().save_formset(request, form, formset, change)
 
-    def delete_model(self, request: HttpRequest, obj: QuestionSet) -> None:
-        """Delete with the audit entry."""
-        self.delete_queryset(request, QuestionSet.objects.filter(pk=obj.pk))
-
-    def delete_queryset(
-        self, request: HttpRequest, queryset: models.QuerySet[QuestionSet]
-    ) -> None:
-        """Delete each with its audit entry."""
-        with transaction.atomic():
-            for obj in queryset:
-                record(
-                    actor_of(request), "deleted", obj, questions=obj.questions.count()
-                )
-                obj.delete()
+    def details_of(self, obj: QuestionSet) -> dict[str, object]:
+        """Return how many questions go with a set."""
+        return {"questions": obj.questions.count()}
 
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
