@@ -27,7 +27,8 @@ from retrieval.embedding import (
     query_embedding,
     space_in_use,
 )
-from retrieval.engine import Found, find
+from retrieval.engine import Found
+from retrieval.evidence import Evidence, gather
 from retrieval.fusion import Candidate, Fused
 from retrieval.journal import Journal
 from retrieval.ledger import charge_search
@@ -37,7 +38,7 @@ from retrieval.models import Turn, TurnStep
 from retrieval.narrowing import narrowed
 from retrieval.reach import Reach
 from retrieval.reranking import final_order, rerank, word_weight
-from retrieval.results import Branch, Hit, Occasion, SearchResult
+from retrieval.results import Branch, Hit, Match, Occasion, SearchResult
 from retrieval.search import SearchInputError, checked_query
 from retrieval.snapshots import Gathered, save_citations
 from retrieval.tuning import SearchType, Tuning, current
@@ -177,7 +178,7 @@ def search_turn(
         with embedding as source:
             # One embedding serves all knowledge bases, and so does its failure.
             vector = cache(source)
-            parts = gather(reach, text, tuning, wanted, journal, vector)
+            parts = gather_each(reach, text, tuning, wanted, journal, vector)
             compared = vector()
             remembered = recalled(turn, reader, text, tuning, journal, vector)
         ranked, scores = merge(parts, text, tuning, compared, journal)
@@ -283,17 +284,17 @@ def bound_reach(turn: Turn, reader: Reader) -> Reach:
     return Reach.of(replace(reader, limit=limit))
 
 
-def gather(
+def gather_each(
     reach: Reach,
     text: str,
     tuning: Tuning,
     count: int,
     journal: Journal,
     vector: VectorSource,
-) -> dict[int, Found]:
-    """Return what each knowledge base gives, `count` hits at most (S3-RTE-01)."""
+) -> dict[int, Evidence]:
+    """Return what each knowledge base gives for the same count (S3-RTE-01)."""
     return {
-        pk: find(
+        pk: gather(
             replace(
                 reach, knowledge_base_ids=frozenset({pk}), sizes={pk: reach.sizes[pk]}
             ),
@@ -308,24 +309,24 @@ def gather(
 
 
 def together(
-    parts: Mapping[int, Found],
+    parts: Mapping[int, Evidence],
     scores: Mapping[int, float],
     compared: QueryVector | None,
 ) -> Found:
     """Return what all knowledge bases gave as log and ledger take it."""
     rankings: dict[Branch, list[Candidate]] = {}
     for part in parts.values():
-        for branch, rows in part.rankings.items():
+        for branch, rows in part.found.rankings.items():
             rankings.setdefault(branch, []).extend(rows)
     fused = sorted(
-        (row for part in parts.values() for row in part.fused),
+        (row for part in parts.values() for row in part.found.fused),
         key=lambda row: (-row.score, row.passage_id),
     )
     return Found(rankings=rankings, fused=fused, reranked=scores, vector=compared)
 
 
 def merge(
-    parts: Mapping[int, Found],
+    parts: Mapping[int, Evidence],
     text: str,
     tuning: Tuning,
     compared: QueryVector | None,
@@ -335,8 +336,9 @@ def merge(
 
     Also what the reranker said of each, by passage id.
 
-    Every knowledge base has a first rank of its own, so that fused scores are often
-    equal across them; then the cosine decides, and where the reranker runs, it does.
+    Sections that the query names come before all else, word for word. Every knowledge
+    base has a first rank of its own, so that fused scores are often equal across them;
+    then the cosine decides, and where the reranker runs, it does.
     """
     gathered = [Gathered(pk, hit) for pk, part in parts.items() for hit in part.hits]
     best: dict[str, Gathered] = {}
@@ -344,6 +346,7 @@ def merge(
         gathered, key=lambda row: (-row.hit.score, -row.hit.similarity, row.hit.ref)
     ):
         best.setdefault(each.hit.ref, each)
+    named = [each for each in gathered if each.hit.match is Match.EXACT]
     by_id = {
         each.hit.passage_id: each
         for each in best.values()
@@ -354,7 +357,7 @@ def merge(
         with journal.part("rerank"):
             scores = rerank(compared.space, compared.tokens, text, list(by_id))
     if not scores:
-        return list(best.values()), {}
+        return [*named, *by_id.values()], {}
     order = final_order(
         [Fused(pk, each.hit.score, each.hit.branches) for pk, each in by_id.items()],
         scores,
@@ -364,7 +367,7 @@ def merge(
         replace(by_id[pk], hit=replace(by_id[pk].hit, rerank_score=scores.get(pk)))
         for pk in order
     ]
-    return ranked, scores
+    return [*named, *ranked], scores
 
 
 def traced(each: Gathered) -> dict[str, object]:

@@ -87,10 +87,12 @@ def test_text_and_edges_stand_out_from_what_they_stand_on(
     assert weak == []
 
 
-@pytest.mark.parametrize("style", STYLES, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "style",
+    [path for path in STYLES if path.name != "tokens.css"],
+    ids=lambda path: path.name,
+)
 def test_only_the_tokens_name_colours_and_sizes(style: Path) -> None:
-    if style.name == "tokens.css":
-        pytest.skip("the tokens themselves")
     found = [
         f"{number}: {line.strip()}"
         for number, line in enumerate(

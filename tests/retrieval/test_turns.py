@@ -13,11 +13,13 @@ from knowledge.permissions import Access, Reader, deny, grant
 from knowledge.tokens import create_agent_token, reader_of
 from retrieval.models import Turn, TurnStep
 from retrieval.narrowing import narrowed
+from retrieval.results import Match
 from retrieval.search import SearchInputError
 from retrieval.tuning import SearchType, Tuning, from_environment
 from retrieval.turns import TurnError, TurnResult, end_turn, search_turn, start_turn
 from tests.factories import DocumentFactory, PassageFactory, UserFactory
 from tests.retrieval.shelf import MODEL, layer_of, open_space, put
+from tests.retrieval.test_sections import CHARTER, write
 
 pytestmark = pytest.mark.django_db
 
@@ -160,6 +162,23 @@ def test_the_best_of_all_knowledge_bases_come_first() -> None:
     assert found.model == MODEL
     with pytest.raises(SearchInputError, match="embed the query with that model"):
         agent.search(agent.turn(), "vessels", query_vector=[1.0], query_model="another")
+
+
+@pytest.mark.req("S1-HYB-09", "S3-VIS-05", "S3-CIT-01")
+def test_a_named_section_comes_first_from_what_is_bound(agent: Agent) -> None:
+    """Word for word and numbered; the same article of what is not bound never."""
+    for slug in SLUGS:
+        write(layer_of(slug), CHARTER.replace("monthly", f"in {slug}"), "charter.md")
+    found = agent.search(agent.turn(), "Article 5 of the harbour")
+    named = [each for each in found.hits if each.match is Match.EXACT]
+    assert [each.text.split("\n")[-1] for each in named] == [
+        "Pay is due in one.",
+        "Pay is due in two.",
+    ]
+    assert list(found.hits[:2]) == named
+    assert [each.number for each in found.hits] == list(range(1, len(found.hits) + 1))
+    assert found.citations == "saved"
+    assert {each.citation.knowledge_base for each in found.hits} == {"one", "two"}
 
 
 def test_a_client_that_is_switched_off_finds_nothing(agent: Agent) -> None:
