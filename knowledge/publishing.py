@@ -71,7 +71,12 @@ def publish(run: IngestRun, prepared: Prepared, space: EmbeddingSpace | None) ->
     keeps it out of where it is by now.
     """
     with transaction.atomic():
-        source = Source.objects.select_for_update().filter(pk=run.source_id).first()
+        # Not its key: citations that name the source are saved meanwhile.
+        source = (
+            Source.objects.select_for_update(no_key=True)
+            .filter(pk=run.source_id)
+            .first()
+        )
         if source is None or not held(run).exists():
             raise LeaseLostError
         refuse_forbidden(source, prepared.extracted)
