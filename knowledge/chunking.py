@@ -615,13 +615,32 @@ def _fit_window(
         shorter = {} if shortened else contexts.shorten([one.context for one in long])
         parts: list[Chunk] = []
         for chunk, count in zip(fitted, counts, strict=True):
-            if count <= room:
-                parts.append(chunk)
-            elif not shortened:
+            before = parts[-1] if parts else None
+            if count > room and not shortened:
                 parts.append(replace(chunk, context=shorter[chunk.context]))
-            else:
+            elif before and _gives_up_overlap(chunk, before, too_long=count > room):
+                parts.append(_without_overlap(text, chunk, before))
+            elif count > room:
                 parts.extend(_halve(text, chunk))
+            else:
+                parts.append(chunk)
         fitted, shortened = parts, True
+
+
+def _gives_up_overlap(chunk: Chunk, before: Chunk, *, too_long: bool) -> bool:
+    """Tell whether a chunk must begin after the one before it, to shrink or to follow.
+
+    Cut near its middle with its overlap, its first half could lie within the chunk
+    before it; and a chunk that began in the first half of one that was cut would hold
+    the second half whole.
+    """
+    return chunk.start < before.end and (too_long or chunk.start < before.start)
+
+
+def _without_overlap(text: str, chunk: Chunk, before: Chunk) -> Chunk:
+    rest = text[before.end : chunk.end]
+    start = before.end + len(rest) - len(rest.lstrip())
+    return replace(chunk, start=start, cut_start=before.cut_end)
 
 
 def _can_shrink(chunk: Chunk) -> bool:

@@ -95,6 +95,18 @@ def test_every_character_is_in_a_chunk_and_each_fits(text: str, preset: Preset) 
         assert before.end < after.end
 
 
+@pytest.mark.req("S2-CHK-02", "R9")
+@pytest.mark.parametrize("length", [540, 720])
+def test_no_chunk_lies_within_the_one_before_it(length: int) -> None:
+    """One word that fills chunks, after sentences short enough to be its overlap."""
+    sentences = " ".join(f"{letter} few short words." for letter in "ABCDEFGHIJKLMNO")
+    text = f"# Part\n\n{sentences}\n\n{'x' * length}"
+    chunks = chunk(text, PRESETS["voice-wide"], window=128)
+    for before, after in pairwise(chunks):
+        assert before.start <= after.start
+        assert before.end < after.end
+
+
 @pytest.mark.req("S2-CHK-04", "S1-CHK-02")
 @settings(max_examples=100, deadline=None)
 @given(documents)
