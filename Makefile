@@ -9,6 +9,9 @@ VAR := $(or $(STRATA_VAR_DIR),var)
 # benchmarks by themselves, since make puts them into the environment.
 ARGS ?=
 
+# How many processes share the tests, each with its own database and model server.
+WORKERS ?= 2
+
 # Progress appears line by line, also through a pipe; nothing is ever asked.
 export PYTHONUNBUFFERED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -27,11 +30,11 @@ run: $(VENV)/.installed ## Install, prepare and run the portal, with demo conten
 
 test: $(VENV)/.installed-dev chromium ## Run the tests; ARGS="tests/retrieval -x" for a part
 	@if command -v chromium >/dev/null 2>&1; then \
-		exec $(PY) -m pytest $(ARGS); \
+		exec $(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS); \
 	elif [ "$$STRATA_REQUIRE_BROWSER" = true ]; then \
 		echo "There is no Chromium, and the browser tests must run." >&2; exit 1; \
 	else \
-		$(PY) -m pytest --ignore=tests/browser $(ARGS) && \
+		$(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore=tests/browser $(ARGS) && \
 		echo "All but the browser tests ran: there is no Chromium on this machine."; \
 	fi
 

@@ -9,25 +9,33 @@ import os
 import pytest
 
 FOLDER = "tests/browser/"
-PASSED = pytest.StashKey[int]()
+PASSED = pytest.StashKey[set[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin with none."""
-    config.stash[PASSED] = 0
+    config.stash[PASSED] = set()
+    config.pluginmanager.register(Count(config.stash[PASSED]))
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    """Count the browser tests that pass."""
-    report = yield
-    if report.when == "call" and report.passed and item.nodeid.startswith(FOLDER):
-        item.config.stash[PASSED] += 1
-    return report
+class Count:
+    """Counts the browser tests that pass, whichever process ran them."""
+
+    def __init__(self, passed: set[str]) -> None:
+        """Count them in `passed`."""
+        self._passed = passed
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count one test."""
+        if report.when == "call" and report.passed and report.nodeid.startswith(FOLDER):
+            self._passed.add(report.nodeid)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Fail the run if they were required and none passed."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        # One of several processes: their common parent has seen all tests.
+        return
     required = os.environ.get("STRATA_REQUIRE_BROWSER") == "true"
     if required and exitstatus == pytest.ExitCode.OK and lacking(session.config):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -16,6 +16,7 @@ import pytest
 IDS_FILE = Path(__file__).with_name("requirement_ids.txt")
 OTHER_ID = re.compile(r"REL-[A-Z]{1,2}\d{1,2}|[DR]\d{1,2}")
 MOST_IDS = 3
+PROPERTY = "req"
 SHOWN = pytest.StashKey[set[str]]()
 COLLECTED = pytest.StashKey[dict[str, tuple[str, ...]]]()
 
@@ -41,6 +42,7 @@ def problem(ids: tuple[object, ...]) -> str:
 def pytest_configure(config: pytest.Config) -> None:
     """Begin with nothing shown."""
     config.stash[SHOWN] = set()
+    config.pluginmanager.register(Tally(config.stash[SHOWN]))
     config.stash[COLLECTED] = {}
 
 
@@ -64,12 +66,26 @@ def pytest_collection_modifyitems(
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Note the ids of a test whose call passed."""
+    """Put a test's ids into its report, which also reaches another process."""
     report = yield
-    if report.when == "call" and report.passed:
-        shown = item.config.stash[COLLECTED].get(item.nodeid, ())
-        item.config.stash[SHOWN].update(shown)
+    ids = item.config.stash[COLLECTED].get(item.nodeid, ())
+    report.user_properties.extend((PROPERTY, each) for each in ids)
     return report
+
+
+class Tally:
+    """Notes the ids of the tests whose call passed, whichever process ran them."""
+
+    def __init__(self, shown: set[str]) -> None:
+        """Note them in `shown`."""
+        self._shown = shown
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note the ids of one test."""
+        if report.when == "call" and report.passed:
+            self._shown.update(
+                str(value) for name, value in report.user_properties if name == PROPERTY
+            )
 
 
 def pytest_terminal_summary(

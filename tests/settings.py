@@ -9,8 +9,10 @@ import secrets
 import tempfile
 from pathlib import Path
 
-# A process that a test starts inherits the run's folder.
-if "STRATA_TEST_RUN" not in os.environ:
+# A process that a test starts inherits the run's folder; of several processes that
+# share the tests, each has its own.
+if os.environ.get("STRATA_TEST_SHARE") != os.environ.get("PYTEST_XDIST_WORKER", ""):
+    os.environ["STRATA_TEST_SHARE"] = os.environ.get("PYTEST_XDIST_WORKER", "")
     models = Path(os.environ.get("STRATA_VAR_DIR", "var")).resolve() / "models"
     os.environ.setdefault("STRATA_MODELS_DIR", str(models))
     run = Path(tempfile.mkdtemp(prefix=f"strata-test-{os.getpid()}-"))

@@ -70,6 +70,16 @@ def test_only_passing_tests_of_a_whole_run_show_a_requirement(
     assert "S1-ING-01" not in missing
 
 
+def test_what_other_processes_ran_is_counted_too(project: pytest.Pytester) -> None:
+    for number in (1, 2):
+        project.path.joinpath("checks", f"test_{number}.py").write_text(
+            f"import pytest\n@pytest.mark.req('S1-ING-0{number}')\ndef test(): pass\n"
+        )
+    result = project.runpytest_subprocess("-n", "2")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["2 of 263 are shown by passing tests."])
+
+
 def test_a_part_of_the_suite_prints_no_requirements(project: pytest.Pytester) -> None:
     part = project.path / "checks" / "test_one.py"
     part.write_text("def test_passes(): pass\n")
