@@ -30,6 +30,7 @@ class Marks:
 MARKS: Final[Mapping[Basis, Marks]] = {
     Basis.RERANK: Marks(high=0.8, medium=0.5),
     Basis.SIMILARITY: Marks(high=0.6, medium=0.45),
+    Basis.SENTENCES: Marks(high=0.8, medium=0.5),
 }
 
 

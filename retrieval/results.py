@@ -36,10 +36,15 @@ class Match(StrEnum):
 
 
 class Basis(StrEnum):
-    """What confidence is judged on (S1-CNF-02)."""
+    """What confidence is judged on (S1-CNF-02).
+
+    `sentences` is the reranker's probability of single sentences: the status of an
+    extractive answer rests on it. Confidence is told of passages, on the other two.
+    """
 
     SIMILARITY = "similarity"
     RERANK = "rerank"
+    SENTENCES = "sentences"
 
 
 class Level(StrEnum):

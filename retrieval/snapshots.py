@@ -1,4 +1,4 @@
-"""Saving what the citations of a turn point to, and telling how it stands today."""
+"""Saving what citations of turns and asks point to, and how it stands today."""
 
 import hashlib
 import logging
@@ -19,7 +19,7 @@ from knowledge.permissions import Reader
 from knowledge.purging import Erasure
 from retrieval.citations import parse_ref
 from retrieval.differences import find_words
-from retrieval.models import Snapshot, Turn, TurnStep
+from retrieval.models import Interaction, Snapshot, Turn, TurnStep
 from retrieval.results import Hit
 
 logger = logging.getLogger(__name__)
@@ -74,9 +74,45 @@ def write_citations(step: TurnStep, found: Sequence[Gathered]) -> dict[str, int]
             continue
         last += 1
         numbers[each.hit.ref] = last
-        rows.append(snapshot_of(step, last, each, documents))
+        rows.append(snapshot_of(last, each, documents, turn_id=step.turn_id))
     Snapshot.objects.bulk_create(rows)
     TurnStep.objects.filter(pk=step.pk).update(citations_saved=True)
+    return numbers
+
+
+def save_asked(
+    interaction: Interaction, given: Sequence[Gathered]
+) -> dict[str, int] | None:
+    """Number what an ask hands back and keep what it says; the numbers by ref.
+
+    A place that is given twice, as a passage and as a sentence, has one number. None
+    where the write failed for whatever reason: the answer goes on without (D33).
+    """
+    for _attempt in range(2):
+        try:
+            with transaction.atomic():
+                return write_asked(interaction, given)
+        except IntegrityError:
+            # A document was deleted while its citation was written; it is known now.
+            logger.info("a cited document went while its citation was saved")
+        except Error:
+            logger.exception("the citations of an answer could not be saved")
+            return None
+    logger.error("the citations of an answer could not be saved, twice")
+    return None
+
+
+def write_asked(interaction: Interaction, given: Sequence[Gathered]) -> dict[str, int]:
+    """Do it, within the caller's transaction."""
+    documents = documents_of(given)
+    places: dict[str, Gathered] = {}
+    for each in given:
+        places.setdefault(each.hit.ref, each)
+    numbers = {ref: number for number, ref in enumerate(places, 1)}
+    Snapshot.objects.bulk_create(
+        snapshot_of(numbers[ref], each, documents, interaction_id=interaction.pk)
+        for ref, each in places.items()
+    )
     return numbers
 
 
@@ -88,7 +124,12 @@ def documents_of(found: Sequence[Gathered]) -> dict[str, Document]:
 
 
 def snapshot_of(
-    step: TurnStep, number: int, each: Gathered, documents: Mapping[str, Document]
+    number: int,
+    each: Gathered,
+    documents: Mapping[str, Document],
+    *,
+    turn_id: int | None = None,
+    interaction_id: int | None = None,
 ) -> Snapshot:
     """Return the row of one citation; of a document that just went it says so."""
     hit, citation = each.hit, each.hit.citation
@@ -103,7 +144,8 @@ def snapshot_of(
         "lines": citation.lines,
     }
     return Snapshot(
-        turn_id=step.turn_id,
+        turn_id=turn_id,
+        interaction_id=interaction_id,
         number=number,
         knowledge_base_id=each.knowledge_base_id,
         source_id=document.source_id if document is not None else None,
@@ -239,7 +281,7 @@ def named_documents() -> QuerySet[Snapshot, Any]:
 
 
 def erase(erasure: Erasure) -> None:
-    """Take erased words out of snapshots, trace steps and the log.
+    """Take erased words out of snapshots, trace steps, asks and the log.
 
     What stays of a snapshot are its number, its place and the hash of its words; of a
     search that brought them up, the query goes.
@@ -250,12 +292,14 @@ def erase(erasure: Erasure) -> None:
     Snapshot.objects.filter(named, purged_at__isnull=True).update(
         text="", title="", clause_path="", file="", purged_at=Now()
     )
-    met = models.Q()
+    given, withheld = models.Q(), models.Q()
     for number in erasure.revisions:
         one = [{"revision": f"d{number}"}]
-        met |= models.Q(hits__contains=one) | models.Q(withheld__contains=one)
-    if met:
-        TurnStep.objects.filter(met).update(query="")
+        given |= models.Q(hits__contains=one)
+        withheld |= models.Q(withheld__contains=one)
+    if given:
+        TurnStep.objects.filter(given | withheld).update(query="")
+        Interaction.objects.filter(given).update(question="", queries=[])
     with connection.cursor() as cursor:
         cursor.execute(
             FORGET_QUERIES, [[f"d{number}:%" for number in erasure.revisions]]
@@ -263,9 +307,11 @@ def erase(erasure: Erasure) -> None:
 
 
 def forget_queries() -> int:
-    """Take the queries off trace steps as old as the log; returns how many.
+    """Take the words off trace steps and asks as old as the log; returns how many.
 
-    A turn's citations, and which passages it was given, are kept.
+    Citations, and which passages were given, are kept.
     """
     old = Now() - timedelta(days=settings.STRATA_KEEP_LOG_DAYS)
-    return TurnStep.objects.filter(at__lt=old).exclude(query="").update(query="")
+    steps = TurnStep.objects.filter(at__lt=old).exclude(query="").update(query="")
+    asked = Interaction.objects.filter(at__lt=old).exclude(question="")
+    return steps + asked.update(question="", queries=[])

@@ -239,7 +239,7 @@ class ConfidenceSerializer(serializers.Serializer[Any]):
     """How surely the results cover the query."""
 
     level = serializers.ChoiceField(choices=[str(each) for each in Level])
-    basis = serializers.ChoiceField(choices=[str(each) for each in Basis])
+    basis = serializers.ChoiceField(choices=[Basis.SIMILARITY, Basis.RERANK])
     score = serializers.FloatField(help_text="The best, on the scale of the marks.")
     provisional = serializers.BooleanField(
         help_text="True: the model's marks have not been measured."

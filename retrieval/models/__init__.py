@@ -2,6 +2,7 @@
 
 from retrieval.models.allowance import RequestAllowance
 from retrieval.models.calibration import Calibration
+from retrieval.models.interaction import Interaction
 from retrieval.models.log import SearchDay, SearchLog
 from retrieval.models.question_set import (
     Question,
@@ -15,6 +16,7 @@ from retrieval.models.turn import Snapshot, Turn, TurnStep
 
 __all__ = [
     "Calibration",
+    "Interaction",
     "Question",
     "QuestionOutcome",
     "QuestionSet",

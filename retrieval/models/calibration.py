@@ -12,6 +12,7 @@ class CalibrationBasis(models.TextChoices):
 
     SIMILARITY = "similarity", _("similarity")
     RERANK = "rerank", _("reranker")
+    SENTENCES = "sentences", _("reranker, sentence by sentence")
 
 
 class CalibrationQuerySet(models.QuerySet["Calibration"]):

@@ -8,6 +8,10 @@ from django.utils.translation import gettext_lazy as _
 from knowledge.models import ApiToken, Layer
 from retrieval.results import Basis, Level
 
+# What a confidence is told of.
+BASES = [(str(basis), str(basis)) for basis in (Basis.SIMILARITY, Basis.RERANK)]
+LEVELS = [(str(level), str(level)) for level in Level]
+
 
 class Status(models.TextChoices):
     """What a search came to (R18)."""
@@ -98,13 +102,13 @@ class SearchLog(models.Model):
         _("confidence"),
         max_length=6,
         blank=True,
-        choices=[(str(level), str(level)) for level in Level],
+        choices=LEVELS,
     )
     basis = models.CharField(
         _("judged by"),
         max_length=10,
         blank=True,
-        choices=[(str(basis), str(basis)) for basis in Basis],
+        choices=BASES,
     )
     confidence = models.FloatField(null=True)
     labels = ArrayField(models.CharField(max_length=40), default=list)

@@ -1,4 +1,4 @@
-"""Turns, their trace steps, and the snapshots that their citations rest on."""
+"""Turns, their trace steps, and the snapshots that citations rest on."""
 
 import uuid
 from datetime import timedelta
@@ -122,15 +122,24 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
 
 
 class Snapshot(models.Model):
-    """A numbered citation of a turn, with what it pointed to, kept for good.
+    """A numbered citation of a turn or an ask, with what it pointed to, kept for good.
 
-    `text` is what the agent was shown of `ref`, which `cut` tells when it was not all
+    An ask's passage S1 is number 1; sentences that it quotes come after its passages.
+    `text` is what was shown of `ref`, which `cut` tells when it was not all
     of it. A source that moves takes its snapshots along to the other knowledge base,
     one that is deleted leaves them: `removed_at` is then set by the database. `purged_at`
     tells that the words were erased; `text_sha256` stays.
     """
 
-    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="snapshots")
+    turn = models.ForeignKey(
+        Turn, on_delete=models.CASCADE, null=True, related_name="snapshots"
+    )
+    interaction = models.ForeignKey(
+        "retrieval.Interaction",
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="snapshots",
+    )
     number = models.PositiveIntegerField(_("number"))
     knowledge_base = models.ForeignKey(
         KnowledgeBase, on_delete=models.CASCADE, related_name="+"
@@ -167,16 +176,27 @@ class Snapshot(models.Model):
     objects = SnapshotQuerySet.as_manager()
 
     class Meta:
-        """Numbered from 1 within a turn, and each place once (D24)."""
+        """Numbered from 1 within a turn or an ask, and each place once (D24)."""
 
         verbose_name = _("citation")
         verbose_name_plural = _("citations")
-        ordering = ["turn", "number"]
+        ordering = ["turn", "interaction", "number"]
         constraints = [
             models.UniqueConstraint(
                 fields=["turn", "number"], name="snapshot_number_once"
             ),
             models.UniqueConstraint(fields=["turn", "ref"], name="snapshot_ref_once"),
+            models.UniqueConstraint(
+                fields=["interaction", "number"], name="snapshot_number_once_in_ask"
+            ),
+            models.UniqueConstraint(
+                fields=["interaction", "ref"], name="snapshot_ref_once_in_ask"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(turn__isnull=True)
+                ^ models.Q(interaction__isnull=True),
+                name="snapshot_of_turn_or_ask",
+            ),
             models.CheckConstraint(
                 condition=models.Q(number__gt=0), name="snapshot_number_positive"
             ),
