@@ -75,7 +75,10 @@ def purge_revision(number: int, *, actor: User | None) -> bool:
     The current one goes with its source. Of one that is gone already, what was cited
     from it is erased.
     """
-    document = Document.objects.filter(number=number).select_related("source").first()
+    # Locked, so that whoever writes down its words at this moment is done before, or
+    # finds it gone.
+    rows = Document.objects.select_for_update(of=("self",)).select_related("source")
+    document = rows.filter(number=number).first()
     if document is None:
         erase(Erasure(frozenset({number})), ())
         return False

@@ -19,6 +19,7 @@ from pytest_django.fixtures import Settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from knowledge.models import KnowledgeBase, Layer
+from retrieval import anchor
 from retrieval.cache import forget_all
 from tests.cast import Cast, gather
 from tests.stored_corpus import (
@@ -32,8 +33,12 @@ from tests.stored_corpus import (
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
-    """No test is answered from another one's searches: ids and versions come again."""
+    """No test is answered from another one's searches: ids and versions come again.
+
+    Nor does it know of another one's receipts.
+    """
     forget_all()
+    anchor.path().unlink(missing_ok=True)
 
 
 @pytest.fixture

@@ -31,8 +31,10 @@ if os.environ.get("STRATA_TEST_SHARE") != os.environ.get("PYTEST_XDIST_WORKER", 
         os.environ.pop(name, None)
 
 from strata_portal.settings import *  # noqa: F403
-from strata_portal.settings import STORAGES
+from strata_portal.settings import DATABASES, STORAGES
 
+# Tests of transactions empty every table after them, those of receipts too.
+DATABASES["default"]["OPTIONS"]["options"] += " -c strata.may_empty=on"
 # Files straight from their folders: a test run collects none.
 STORAGES["staticfiles"] = {
     "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"

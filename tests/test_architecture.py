@@ -52,6 +52,7 @@ AFTER_THE_DOOR = {
     "retrieval/cited.py": "compares the source of a citation that was let through",
     "retrieval/snapshots.py": "keeps what came through the door, and compares it",
     "retrieval/management/commands/calibrate.py": "works for the operator",
+    "retrieval/opening.py": "compares what a receipt read, after it was let through",
     "retrieval/citations.py": "labels passages that came through the door",
     "retrieval/reach.py": "writes the conditions of the door as SQL",
     "retrieval/reading.py": "reads on in a document that came through the door",

@@ -11,6 +11,7 @@ from retrieval.models.question_set import (
     SetRun,
     TuningCheck,
 )
+from retrieval.models.receipt import Receipt, ReceiptRead, ReceiptWords
 from retrieval.models.tuning import SearchLab, TuningProposal, TuningRecord
 from retrieval.models.turn import Snapshot, Turn, TurnStep
 
@@ -20,6 +21,9 @@ __all__ = [
     "Question",
     "QuestionOutcome",
     "QuestionSet",
+    "Receipt",
+    "ReceiptRead",
+    "ReceiptWords",
     "RequestAllowance",
     "SearchDay",
     "SearchLab",
