@@ -14,6 +14,7 @@ urlpatterns = [
     path("source/<uuid:public_id>/", reading.source_page, name="source"),
     path("original/<int:number>/", reading.original_file, name="original"),
     path("knowledge-bases/", views.knowledge_bases_page, name="knowledge-bases"),
+    path("data-flow/", views.data_flow_page, name="data-flow"),
     path("account/memory/", views.memory_page, name="memory"),
     path(
         "account/memory/<uuid:statement_id>/forget/",

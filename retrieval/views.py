@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -40,6 +41,7 @@ from knowledge.models.knowledge_base import Language
 from knowledge.permissions import Reader
 from knowledge.terms import content_words, read_query
 from knowledge.tokens import create_token, revoke_token
+from retrieval.dataflow import DECIDING, flows
 from retrieval.forms import NewTokenForm
 from retrieval.highlighting import Piece, mark_words
 from retrieval.results import Branch, Citation, Hit, Match, Occasion, SearchResult
@@ -244,6 +246,23 @@ def summary_of(result: SearchResult | None) -> str:
         "%(passages)s in %(documents)s documents.",
         documents,
     ) % {"passages": passages, "documents": documents}
+
+
+@login_required
+@require_safe
+@never_cache
+def data_flow_page(request: HttpRequest) -> HttpResponse:
+    """Show what leaves the machine as the portal is set now (S1-PRV-03)."""
+    found = flows({name: getattr(settings, name) for name in DECIDING})
+    return render(
+        request,
+        "retrieval/data_flow.html",
+        {
+            "flows": found,
+            "leaving": [flow.name for flow in found if flow.leaves],
+            "local_only": settings.STRATA_LOCAL_ONLY,
+        },
+    )
 
 
 @login_required

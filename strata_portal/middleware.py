@@ -61,6 +61,7 @@ class ViewingMiddleware:
             "portal:source",
             "portal:original",
             "portal:knowledge-bases",
+            "portal:data-flow",
             "health",
             "health-worker",
         }

@@ -7,6 +7,7 @@ docs/settings.md lists them for operators.
 import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import django_stubs_ext
 from django.core.exceptions import ImproperlyConfigured
@@ -77,6 +78,33 @@ def env_list(name: str, default: list[str] | None = None) -> list[str]:
     if not value:
         return list(default or [])
     return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def env_key(name: str) -> str:
+    """Return a key that is sent in a header; one that no header can hold is refused.
+
+    The refusal does not repeat it: it may be a real key with a slip in it.
+    """
+    value = env_text(name)
+    if not (value.isascii() and value.isprintable()):
+        raise ImproperlyConfigured(f"{name} holds characters that no key has.")
+    return value
+
+
+def env_url(name: str, default: str = "", *, ending: str = "") -> str:
+    """Return an http(s) address without a slash at its end, or refuse to start."""
+    value = env_text(name, default).rstrip("/")
+    if not value:
+        return ""
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ImproperlyConfigured(f"{name} must begin with http:// or https://.")
+    # Addresses are named in logs and on pages.
+    if parts.username is not None or parts.query or parts.fragment:
+        raise ImproperlyConfigured(f"{name} must hold an address alone, and no key.")
+    if not value.endswith(ending):
+        raise ImproperlyConfigured(f"{name} must end in {ending}.")
+    return value
 
 
 # Token vectors are compared in products too small to share among threads, which would
@@ -420,6 +448,44 @@ STRATA_QUERY_MAX_CHARACTERS = env_int(
     "STRATA_QUERY_MAX_CHARACTERS", 1000, least=10, most=100_000
 )
 
+# --- Language model (S1-QRW, docs/data-flow.md) --------------------------------
+
+# Rewords a question into several searches; none is asked before this is set up. With
+# "anthropic" the key alone does that, with "openai_compatible" address and model do.
+QUERY_REWRITE_PROVIDER = env_choice(
+    "QUERY_REWRITE_PROVIDER", "anthropic", {"anthropic", "openai_compatible"}
+)
+ANTHROPIC_API_KEY = env_key("ANTHROPIC_API_KEY")
+ANTHROPIC_BASE_URL = env_url("ANTHROPIC_BASE_URL", "https://api.anthropic.com")
+# Any endpoint that speaks the OpenAI chat API. OPENAI_API_KEY is not read anywhere, so
+# that it cannot be sent there.
+QUERY_REWRITE_BASE_URL = env_url("QUERY_REWRITE_BASE_URL", ending="/v1")
+QUERY_REWRITE_MODEL = env_text("QUERY_REWRITE_MODEL")
+QUERY_REWRITE_API_KEY = env_key("QUERY_REWRITE_API_KEY")
+# How long a question waits to be reworded before it is searched as written (s).
+QUERY_REWRITE_TIMEOUT = env_number("QUERY_REWRITE_TIMEOUT", 5, least=0.1, most=120)
+if QUERY_REWRITE_PROVIDER == "openai_compatible" and not (
+    QUERY_REWRITE_BASE_URL and QUERY_REWRITE_MODEL
+):
+    raise ImproperlyConfigured(
+        "QUERY_REWRITE_PROVIDER=openai_compatible needs QUERY_REWRITE_BASE_URL and "
+        "QUERY_REWRITE_MODEL."
+    )
+# True: the same provider also words answers in the portal. It then gets the passages
+# that are to answer, which rewording never sends.
+STRATA_DRAFTING = env_bool("STRATA_DRAFTING", default=False)
+# The model that words them, where it is another one.
+STRATA_DRAFTING_MODEL = env_text("STRATA_DRAFTING_MODEL", QUERY_REWRITE_MODEL)
+if STRATA_DRAFTING and not (
+    ANTHROPIC_API_KEY or QUERY_REWRITE_PROVIDER == "openai_compatible"
+):
+    raise ImproperlyConfigured(
+        "STRATA_DRAFTING needs a provider: set ANTHROPIC_API_KEY, or "
+        "QUERY_REWRITE_PROVIDER=openai_compatible with its address and model."
+    )
+# How long one draft may take (s); after a flag a second one is asked for.
+STRATA_DRAFTING_TIMEOUT = env_number("STRATA_DRAFTING_TIMEOUT", 60, least=1, most=600)
+
 # --- Limits (reliability.md section 3) ---------------------------------------
 
 STRATA_MAX_UPLOAD_BYTES = env_int(
@@ -461,3 +527,17 @@ STRATA_LEASE_SECONDS = env_int("STRATA_LEASE_SECONDS", 30, least=5, most=3600)
 STRATA_INGEST_ATTEMPTS = env_int("STRATA_INGEST_ATTEMPTS", 3, least=1, most=20)
 # The worker counts as stuck when its heartbeat is older than this (s).
 STRATA_HEARTBEAT_SECONDS = env_int("STRATA_HEARTBEAT_SECONDS", 24, least=5, most=3600)
+
+# --- Privacy (S1-PRV-02, docs/data-flow.md) ------------------------------------
+
+# True: nothing starts while a setting would send content to another machine.
+STRATA_LOCAL_ONLY = env_bool("STRATA_LOCAL_ONLY", default=False)
+if STRATA_LOCAL_ONLY:
+    from retrieval.dataflow import sending_settings
+
+    if sending := sending_settings(globals()):
+        raise ImproperlyConfigured(
+            "STRATA_LOCAL_ONLY is true, but content would leave this machine by "
+            f"{', '.join(sending)}. Point each to this machine (127.0.0.1 or "
+            "localhost), or leave it out; see docs/data-flow.md."
+        )

@@ -3,7 +3,8 @@
 import http.client
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
@@ -173,3 +174,60 @@ def speak_openai(real_url: str, change: Change = lambda answer: answer) -> Answe
         handler.send_content(200, json.dumps(change(body)).encode())
 
     return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One request to a language model: where to, with which headers, asking what.
+
+    `instructions` and `message` are what both forms of request hold.
+    """
+
+    path: str
+    headers: Mapping[str, str]
+    body: dict[str, Any]
+    instructions: str
+    message: str
+
+
+class LanguageModel(LocalServer):
+    """A language model that says prepared things in turn, and the last one for ever.
+
+    It speaks the forms of Anthropic (``/v1/messages``) and of OpenAI
+    (``/v1/chat/completions``), and keeps what it was asked in ``prompts``. What it says
+    is a text, or a function of the prompt.
+    """
+
+    def __init__(self, *says: str | Callable[[Prompt], str]) -> None:
+        super().__init__(self.reply)
+        self.says = says
+        self.prompts: list[Prompt] = []
+
+    def reply(self, handler: Handler) -> None:
+        """Say the next thing."""
+        body = handler.read_json()
+        said = body["messages"]
+        prompt = Prompt(
+            handler.path,
+            dict(handler.headers.items()),
+            body,
+            body.get("system") or said[0]["content"],
+            said[-1]["content"],
+        )
+        self.prompts.append(prompt)
+        say = self.says[min(len(self.prompts), len(self.says)) - 1]
+        text = say if isinstance(say, str) else say(prompt)
+        answers = {
+            "/v1/messages": {
+                "content": [{"type": "text", "text": text}],
+                "usage": {"input_tokens": 200, "output_tokens": 30},
+            },
+            "/v1/chat/completions": {
+                "choices": [{"message": {"role": "assistant", "content": text}}],
+                "usage": {"prompt_tokens": 100, "completion_tokens": 20},
+            },
+        }
+        if handler.path in answers:
+            handler.send_content(200, json.dumps(answers[handler.path]).encode())
+        else:
+            handler.send_content(404, b'{"error": {"message": "Not found."}}')

@@ -27,6 +27,15 @@ if os.environ.get("STRATA_TEST_SHARE") != os.environ.get("PYTEST_XDIST_WORKER", 
         "BASE_URL",
         "ALLOWED_HOSTS",
         "DEBUG",
+        # No test asks a real language model.
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_BASE_URL",
+        "QUERY_REWRITE_PROVIDER",
+        "QUERY_REWRITE_BASE_URL",
+        "QUERY_REWRITE_MODEL",
+        "QUERY_REWRITE_API_KEY",
+        "STRATA_DRAFTING",
+        "STRATA_LOCAL_ONLY",
     ):
         os.environ.pop(name, None)
 

@@ -187,6 +187,7 @@ class TestItOnlyReads:
             "source/<uuid:public_id>/",
             "original/<int:number>/",
             "knowledge-bases/",
+            "data-flow/",
             "healthz",
             "healthz/worker",
             "view-as/stop/",

@@ -6,33 +6,24 @@ Of the second kind a probe tells the dimension, the prefixes and the window are
 configured, there are no token vectors, and token counts are estimated, never too low
 for common tokenizers, so that passages come out shorter and none is cut.
 
-Every call has one deadline over all of it: name look-up, connection, waiting in the
-server's queue, a drip of single bytes. After a failure the *query* calls fail at once
-for a few seconds (``RETRY_SECONDS``), then one of them tries again: a dead server
-costs search nothing. Calls for passages always try, since ingest waits by itself.
+After a failure the *query* calls fail at once for a few seconds, then one of them tries
+again (``http.Breaker``): a dead server costs search nothing. Calls for passages always
+try, since ingest waits by itself.
 """
 
-import asyncio
 import base64
 import binascii
-import ipaddress
 import json
 import math
-import os
 import re
-import threading
-import time
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
-import httpx
 import numpy as np
 
 from knowledge.inference.gateway import (
     InputType,
-    ModelError,
     ModelInfo,
     ModelInputError,
     ModelMismatchError,
@@ -40,13 +31,12 @@ from knowledge.inference.gateway import (
     PassageEmbedding,
     QueryEmbedding,
 )
+from knowledge.inference.http import Breaker, Deadline, Http, bearer
 from knowledge.inference.tokens import TOKEN_FORMAT, unpack
 
-RETRY_SECONDS = 3.0
 # One request's worth of passages: seconds of work, so that a lost one costs little.
 PASSAGES_PER_REQUEST = 64
 TEXTS_PER_COUNT = 512
-MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _SPACE = re.compile(r"\s+")
@@ -96,8 +86,8 @@ class RemoteGateway:
             InputType.PASSAGE: passage_prefix,
         }
         self._window = window
-        self._http = _Http(self._url, key)
-        self._breaker = _Breaker()
+        self._http = Http(self._url, bearer(key))
+        self._breaker = Breaker()
         self._described: Described | None = None
 
     def close(self) -> None:
@@ -109,11 +99,11 @@ class RemoteGateway:
         if self._described is not None:
             return self._described.info
         with self._breaker.guard():
-            return self._describe(_Deadline(self._query_timeout)).info
+            return self._describe(Deadline(self._query_timeout)).info
 
     def embed_query(self, text: str) -> QueryEmbedding:
         """Embed one query within the query's time limit."""
-        deadline = _Deadline(self._query_timeout)
+        deadline = Deadline(self._query_timeout)
         with self._breaker.guard():
             described = self._describe(deadline)
             (embedded,) = self._embed(described, [text], InputType.QUERY, deadline)
@@ -122,7 +112,7 @@ class RemoteGateway:
     def embed_passages(self, texts: Sequence[str]) -> list[PassageEmbedding]:
         """Embed passages, similar lengths together, in requests of their own limit."""
         with self._breaker.watch():
-            described = self._describe(_Deadline(self._passage_timeout))
+            described = self._describe(Deadline(self._passage_timeout))
             order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
             result: dict[int, PassageEmbedding] = {}
             for start in range(0, len(order), PASSAGES_PER_REQUEST):
@@ -131,7 +121,7 @@ class RemoteGateway:
                     described,
                     [texts[i] for i in chosen],
                     InputType.PASSAGE,
-                    _Deadline(self._passage_timeout),
+                    Deadline(self._passage_timeout),
                 )
                 result.update(zip(chosen, embedded, strict=True))
         return [result[i] for i in range(len(texts))]
@@ -139,7 +129,7 @@ class RemoteGateway:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Count tokens; estimated, and never too few, where the server is not ours."""
         with self._breaker.watch():
-            described = self._describe(_Deadline(self._passage_timeout))
+            described = self._describe(Deadline(self._passage_timeout))
             if not described.is_ours:
                 return [estimate_tokens(text) for text in texts]
             counts: list[int] = []
@@ -148,14 +138,14 @@ class RemoteGateway:
                 counts += self._count(described, chosen)
             return counts
 
-    def _describe(self, deadline: "_Deadline") -> Described:
+    def _describe(self, deadline: "Deadline") -> Described:
         described = self._described
         if described is None:
             described = self._describe_ours(deadline) or self._probe(deadline)
             self._described = described
         return described
 
-    def _describe_ours(self, deadline: "_Deadline") -> Described | None:
+    def _describe_ours(self, deadline: "Deadline") -> Described | None:
         status, answer = self._http.call("GET", "/strata/v1/info", None, deadline)
         if status in (404, 405):
             return None
@@ -166,7 +156,7 @@ class RemoteGateway:
             self._mismatch(f"describes its model in a way unknown here ({error})")
         return Described(info, is_ours=True, answered_model=info.model_id)
 
-    def _probe(self, deadline: "_Deadline") -> Described:
+    def _probe(self, deadline: "Deadline") -> Described:
         body = self._post_openai([self._prefixes[InputType.PASSAGE] + "a"], deadline)
         vectors = self._read_openai(body, 1, None)
         answered = body.get("model")
@@ -187,7 +177,7 @@ class RemoteGateway:
         described: Described,
         texts: list[str],
         kind: InputType,
-        deadline: "_Deadline",
+        deadline: "Deadline",
     ) -> list[PassageEmbedding]:
         if described.is_ours:
             return self._encode(described.info, texts, kind, deadline)
@@ -210,7 +200,7 @@ class RemoteGateway:
         info: ModelInfo,
         texts: list[str],
         kind: InputType,
-        deadline: "_Deadline",
+        deadline: "Deadline",
     ) -> list[PassageEmbedding]:
         request = {"input": texts, "input_type": kind.value}
         status, answer = self._http.call("POST", "/strata/v1/encode", request, deadline)
@@ -239,7 +229,7 @@ class RemoteGateway:
             "POST",
             "/strata/v1/tokenize",
             {"input": texts},
-            _Deadline(self._passage_timeout),
+            Deadline(self._passage_timeout),
         )
         body = _read_object(status, answer)
         self._check_fingerprint(body, described.info)
@@ -252,7 +242,7 @@ class RemoteGateway:
             self._mismatch(f"did not give {len(texts)} token counts")
         return counts
 
-    def _post_openai(self, texts: list[str], deadline: "_Deadline") -> dict[str, Any]:
+    def _post_openai(self, texts: list[str], deadline: "Deadline") -> dict[str, Any]:
         request: dict[str, Any] = {"input": texts, "encoding_format": "float"}
         if self._model:
             request["model"] = self._model
@@ -403,8 +393,8 @@ class RemoteReranker:
         self._url = url.rstrip("/").removesuffix("/v1")
         self._model = model
         self._timeout = timeout
-        self._http = _Http(self._url, key)
-        self._breaker = _Breaker()
+        self._http = Http(self._url, bearer(key))
+        self._breaker = Breaker()
 
     def close(self) -> None:
         """Close the kept connections; a later call opens new ones."""
@@ -426,7 +416,7 @@ class RemoteReranker:
         }
         with self._breaker.guard():
             status, answer = self._http.call(
-                "POST", "/v1/rerank", request, _Deadline(self._timeout)
+                "POST", "/v1/rerank", request, Deadline(self._timeout)
             )
             return self._read(_read_object(status, answer), len(documents))
 
@@ -448,185 +438,3 @@ class RemoteReranker:
                 "RERANKING_MODEL and the server that serves it."
             )
         return [scores[index] for index in range(count)]
-
-
-class _Deadline:
-    """A point in time, for all steps of a call together."""
-
-    def __init__(self, seconds: float) -> None:
-        self._at = time.monotonic() + seconds
-
-    def left(self) -> float:
-        """Seconds until then, at least 0."""
-        return max(0.0, self._at - time.monotonic())
-
-
-class _Breaker:
-    """Remembers that the server failed, so that not every caller waits for it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._retry_at = 0.0
-        self._reason = ""
-
-    def guard(self) -> "_Guard":
-        """Fail at once while the server is taken for dead."""
-        with self._lock:
-            now = time.monotonic()
-            if self._reason and now < self._retry_at:
-                raise ModelUnavailableError(self._reason)
-            # Only this caller tries; the others go on failing at once meanwhile.
-            self._retry_at = now + RETRY_SECONDS
-        return _Guard(self)
-
-    def watch(self) -> "_Guard":
-        """Always try, and remember the outcome."""
-        return _Guard(self)
-
-    def remember(self, reason: str) -> None:
-        """Take the server for dead ("": alive again)."""
-        with self._lock:
-            self._reason = reason
-            self._retry_at = time.monotonic() + RETRY_SECONDS
-
-
-class _Guard:
-    def __init__(self, breaker: _Breaker) -> None:
-        self._breaker = breaker
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _type: object, error: BaseException | None, _at: object) -> None:
-        if isinstance(error, ModelUnavailableError):
-            self._breaker.remember(str(error))
-        elif error is None or isinstance(error, ModelError):
-            self._breaker.remember("")
-
-
-class _Http:
-    """An HTTP client with a deadline over everything, for callers in any thread.
-
-    The timeouts of httpx hold for each read, so a server that sends a byte a second
-    would never run into one. Requests therefore run in an event loop in a thread of
-    its own, where a deadline cancels whatever is going on.
-    """
-
-    def __init__(self, url: str, key: str | None) -> None:
-        self._url = url
-        self._headers = {"Accept-Encoding": "identity"}
-        if key:
-            self._headers["Authorization"] = f"Bearer {key}"
-        self._lock = threading.Lock()
-        self._process = 0
-        self._client: httpx.AsyncClient | None = None
-
-    def call(
-        self,
-        method: str,
-        path: str,
-        body: dict[str, Any] | None,
-        deadline: _Deadline,
-    ) -> tuple[int, bytes]:
-        """Return status and body.
-
-        Raises:
-            ModelUnavailableError: there was no whole answer before the deadline.
-        """
-        content = None if body is None else json.dumps(body).encode("ascii")
-        future = self._submit(method, path, content, deadline)
-        try:
-            # The loop keeps the deadline; this one is for a loop that is starved.
-            return future.result(deadline.left() + 0.2)
-        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            future.cancel()
-            what = "does not answer in time"
-            if not isinstance(error, (TimeoutError, httpx.TimeoutException)):
-                what = f"cannot be reached ({str(error) or type(error).__name__})"
-            raise ModelUnavailableError(
-                f"The model server at {self._url} {what}."
-            ) from error
-
-    def close(self) -> None:
-        """Close the kept connections; a later call opens new ones."""
-        with self._lock:
-            client, self._client = self._client, None
-        if client is not None and self._process == os.getpid():
-            asyncio.run_coroutine_threadsafe(client.aclose(), _event_loop()).result(5)
-
-    def _submit(
-        self, method: str, path: str, content: bytes | None, deadline: "_Deadline"
-    ) -> "Future[tuple[int, bytes]]":
-        loop = _event_loop()
-        with self._lock:
-            if self._client is None or self._process != os.getpid():
-                self._client = httpx.AsyncClient(
-                    base_url=self._url,
-                    headers=self._headers,
-                    timeout=None,  # noqa: S113 (the deadline of each call holds)
-                    # Certificates take time and memory to load; without TLS unused.
-                    verify=self._url.startswith("https:"),
-                    trust_env=not _is_loopback(self._url),
-                    limits=httpx.Limits(max_keepalive_connections=4),
-                )
-                self._process = os.getpid()
-            request = self._request(self._client, method, path, content, deadline)
-        return asyncio.run_coroutine_threadsafe(request, loop)
-
-    async def _request(
-        self,
-        client: httpx.AsyncClient,
-        method: str,
-        path: str,
-        content: bytes | None,
-        deadline: "_Deadline",
-    ) -> tuple[int, bytes]:
-        async with asyncio.timeout(deadline.left()):
-            try:
-                return await _exchange(client, method, path, content)
-            except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
-                # A kept connection that the server closed meanwhile; embedding twice
-                # does no harm.
-                return await _exchange(client, method, path, content)
-
-
-async def _exchange(
-    client: httpx.AsyncClient, method: str, path: str, content: bytes | None
-) -> tuple[int, bytes]:
-    headers = {} if content is None else {"Content-Type": "application/json"}
-    async with client.stream(
-        method, path, content=content, headers=headers
-    ) as response:
-        parts: list[bytes] = []
-        size = 0
-        async for part in response.aiter_raw():
-            size += len(part)
-            if size > MAX_ANSWER_BYTES:
-                raise httpx.DecodingError("the answer is far too long")
-            parts.append(part)
-        return response.status_code, b"".join(parts)
-
-
-_loops: dict[int, asyncio.AbstractEventLoop] = {}
-_loops_lock = threading.Lock()
-
-
-def _event_loop() -> asyncio.AbstractEventLoop:
-    """Return this process's loop. A forked child has no thread of its parent's."""
-    with _loops_lock:
-        loop = _loops.get(os.getpid())
-        if loop is None:
-            loop = asyncio.new_event_loop()
-            threading.Thread(
-                target=loop.run_forever, name="model-http", daemon=True
-            ).start()
-            _loops[os.getpid()] = loop
-        return loop
-
-
-def _is_loopback(url: str) -> bool:
-    host = httpx.URL(url).host
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

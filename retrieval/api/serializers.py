@@ -345,6 +345,12 @@ class MeSerializer(serializers.Serializer[Any]):
     knowledge_bases = KnowledgeBaseSerializer(many=True)
 
 
+class ContractSerializer(serializers.Serializer[Any]):
+    """The answer contract."""
+
+    contract = serializers.CharField(help_text="Markdown.")
+
+
 class ErrorBodySerializer(serializers.Serializer[Any]):
     """Why a request was refused."""
 

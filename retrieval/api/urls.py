@@ -21,6 +21,7 @@ urlpatterns = [
         turns.TurnCitationsView.as_view(),
         name="turn-citations",
     ),
+    path("contract", views.ContractView.as_view(), name="contract"),
     path("layers", views.LayersView.as_view(), name="layers"),
     path("me", views.MeView.as_view(), name="me"),
     path("memory", memory.MemoryView.as_view(), name="memory"),

@@ -19,6 +19,7 @@ from knowledge.permissions import Reader
 from retrieval.api import serializers
 from retrieval.api.authentication import TokenAuthentication
 from retrieval.api.errors import LengthRequiredError, protect
+from retrieval.contract import ANSWER_CONTRACT
 from retrieval.narrowing import narrowed
 from retrieval.passages import find_span
 from retrieval.results import Occasion
@@ -215,6 +216,23 @@ class LayersView(ApiView):
             .order_by("knowledge_base__slug", "name")
         )
         return Response(serializers.LayersResponseSerializer({"layers": layers}).data)
+
+
+class ContractView(ApiView):
+    """What a model that answers from the documents is asked to do."""
+
+    @extend_schema(
+        operation_id="contract",
+        summary="Answer contract",
+        responses={200: serializers.ContractSerializer, **refusals()},
+    )
+    def get(self, request: Request) -> Response:
+        """Return the answer contract, for the instructions of the model that answers.
+
+        It is the same for everybody and says nothing of any document.
+        """
+        content = serializers.ContractSerializer({"contract": ANSWER_CONTRACT})
+        return Response(content.data)
 
 
 class MeView(ApiView):

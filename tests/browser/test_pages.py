@@ -64,6 +64,7 @@ def addresses(corpus: Corpus) -> dict[str, str]:
         "cited-removed": f"/cited/{turn.public_id}/2/",
         "cited-erased": f"/cited/{turn.public_id}/3/",
         "knowledge-bases": "/knowledge-bases/",
+        "data-flow": "/data-flow/",
         "tokens": "/account/tokens/",
         "memory": "/account/memory/",
     }

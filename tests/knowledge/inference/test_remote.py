@@ -17,7 +17,8 @@ from knowledge.inference.gateway import (
     ModelMismatchError,
     ModelUnavailableError,
 )
-from knowledge.inference.remote import RETRY_SECONDS, RemoteGateway, estimate_tokens
+from knowledge.inference.http import RETRY_SECONDS
+from knowledge.inference.remote import RemoteGateway, estimate_tokens
 from knowledge.inference.tokens import maxsim, unpack
 from tests import servers
 from tests.model_server import ROOT
