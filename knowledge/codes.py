@@ -45,6 +45,14 @@ def find_codes(text: str) -> list[str]:
     return list(_codes(_readable(text)))
 
 
+def placed_codes(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield (start, end, code) for each code of a text that is in NFC.
+
+    The text holds no invisible marks, so that its offsets stay what they are.
+    """
+    return _placed(_DASH_IN_CODE.sub("-", text.translate(_HYPHENS)))
+
+
 def normalise_code(code: str) -> str:
     """Return the form in which codes are compared: `QT-07` and `qt 07` are `qt07`.
 
@@ -101,6 +109,10 @@ def _readable(text: str) -> str:
 
 
 def _codes(text: str) -> Iterator[str]:
+    return (code for _start, _end, code in _placed(text))
+
+
+def _placed(text: str) -> Iterator[tuple[int, int, str]]:
     tokens = [match for match in _TOKEN.finditer(text) if match["token"]]
     skip = False
     for index, match in enumerate(tokens):
@@ -108,12 +120,12 @@ def _codes(text: str) -> Iterator[str]:
         if skip:
             skip = False
         elif _is_code(token):
-            yield token
+            yield match.start(), match.end(), token
         elif index + 1 < len(tokens) and _is_prefix(token):
             following = tokens[index + 1]
             beside = text[match.end() : following.start()] == " "
             if beside and _NUMBER.fullmatch(following["token"]):
-                yield f"{token} {following['token']}"
+                yield match.start(), following.end(), f"{token} {following['token']}"
                 skip = True
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import islice, product
 
 from knowledge.naming import fold
 from knowledge.structure import Unit, number_key, roman_value
@@ -115,6 +115,10 @@ _LOOSE = frozenset(
 _PLAIN = frozenset({"cap", "art", "alin", "ust", "lit", "pkt", "pct", "sec", "para"})
 # After these a lone letter is a number, and no word of the sentence.
 _LETTERED = re.compile(r"annex|appendix|lit|liter\w{1,2}|diem|пп|подпункт\w{0,3}|pkt")
+# Vietnamese labels whose letters, without their tones, are other words too.
+_TONED = {"muc": "mục", "diem": "điểm", "phan": "phần", "dieu": "điều"}
+# "Articles 1 to 60, paragraphs 1 to 60" names no more clauses than a person could mean.
+_MOST_COMBINATIONS = 100
 _RAISED = "¹²³⁴⁵⁶⁷⁸⁹"
 _NUMBER = (
     r"(?:\((?:\d{1,3}|[^\W\d_]|[ivx]{2,5})\)"
@@ -194,17 +198,10 @@ class _Chain:
 def find_references(query: str) -> tuple[Reference, ...]:
     """Return the clauses that a question names, in order, each once; 50 at most."""
     folded = fold(query)
-    found: list[tuple[int, int, list[Reference]]] = [
-        (match.start(), match.end(), [_versioned(query, match)])
-        for match in _VERSIONED.finditer(folded)
-    ]
-    folded_rest = _blanked(folded, [(start, end) for start, end, _ in found])
-    groups = list(_groups(query, folded_rest))
-    chains = _chains(folded_rest, groups)
-    for index, chain in enumerate(chains):
-        outer = _inherited(folded_rest, chains, index)
-        found.append((chain.start, chain.end, list(_references(query, chain, outer))))
-    taken = _blanked(folded_rest, [(group.start, group.end) for group in groups])
+    found, groups = _labelled(query, folded)
+    read = [(start, end) for start, end, several in found if several[0].version]
+    read += [(group.start, group.end) for group in groups]
+    taken = _blanked(folded, read)
     for match in _BARE.finditer(taken):
         bare = _bare(query, taken, match)
         if bare is not None:
@@ -225,6 +222,33 @@ def find_references(query: str) -> tuple[Reference, ...]:
     return tuple(references.values())[:MOST_REFERENCES]
 
 
+def placed_references(text: str) -> Iterator[tuple[int, int, Sequence[Reference]]]:
+    """Yield (start, end, references) of all labelled clauses of a text, in order.
+
+    For texts of any length, in linear time; bare numbers are not read.
+    """
+    found, _groups_of_them = _labelled(text, fold(text))
+    yield from sorted(found, key=lambda one: one[:2])
+
+
+def _labelled(
+    query: str, folded: str
+) -> tuple[list[tuple[int, int, list[Reference]]], list[_Group]]:
+    """Return where labelled clauses stand and what they are, and their groups."""
+    found = [
+        (match.start(), match.end(), [_versioned(query, match)])
+        for match in _VERSIONED.finditer(folded)
+    ]
+    rest = _blanked(folded, [(start, end) for start, end, _ in found])
+    groups = list(_groups(query, rest))
+    chains = _chains(rest, groups)
+    before: tuple[_Group, ...] = ()
+    for index, chain in enumerate(chains):
+        outer = before = _inherited(rest, chains, index, before)
+        found.append((chain.start, chain.end, list(_references(query, chain, outer))))
+    return found, groups
+
+
 def without_references(query: str) -> str:
     """Return a question without the clauses that it names, for what calls documents."""
     folded = fold(query)
@@ -234,9 +258,11 @@ def without_references(query: str) -> str:
 
 
 def _blanked(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    for start, end in spans:
-        text = text[:start] + "\x00" * (end - start) + text[end:]
-    return text
+    kept, at = [], 0
+    for start, end in sorted(spans):
+        kept += [text[at:start], "\x00" * (end - max(start, at))]
+        at = max(end, at)
+    return "".join([*kept, text[at:]])
 
 
 def _versioned(query: str, match: re.Match[str]) -> Reference:
@@ -274,7 +300,8 @@ def _groups(query: str, folded: str) -> Iterator[_Group]:
 def _is_label(query: str, match: re.Match[str]) -> bool:
     """Tell a label from a word that only looks like one when it is folded."""
     label, first = match["label"], match["first"]
-    if label in _PLAIN and query[match.start() : match.end("label")].lower() != label:
+    written = query[match.start("label") : match.end("label")].lower()
+    if written != label and (label in _PLAIN or written != _TONED.get(label, written)):
         return False
     is_lone = len(first) == 1 and query[match.start("first")].islower()
     is_closed = query[match.end("first") : match.end("first") + 1] == ")"
@@ -338,6 +365,10 @@ def _chains(folded: str, groups: Sequence[_Group]) -> list[_Chain]:
         step = 0
         if run and _GLUE.fullmatch(folded, run[-1].end, group.start):
             step = _RANKS[group.unit] - _RANKS[run[-1].unit]
+            if "," in folded[run[-1].end : group.start] and not _may_contain(
+                run[-1].unit, group.unit
+            ):
+                step = 0
         # "Part" is a paragraph of an article in Russian.
         goes_on = step != 0 and (direction == 0 or (step > 0) == (direction > 0))
         if run and not goes_on:
@@ -351,15 +382,27 @@ def _chains(folded: str, groups: Sequence[_Group]) -> list[_Chain]:
     return chains
 
 
+def _may_contain(one: Unit, other: Unit) -> bool:
+    """Tell whether units that a comma parts can be one reference, and no list."""
+    outer, inner = sorted((one, other), key=_RANKS.__getitem__)
+    return inner in _INNER or outer in _CONTAINERS
+
+
 def _chain(run: Sequence[_Group], *, is_reversed: bool) -> _Chain:
     groups = tuple(reversed(run)) if is_reversed else tuple(run)
     return _Chain(groups, run[0].start, run[-1].end, is_reversed)
 
 
-def _inherited(folded: str, chains: Sequence[_Chain], index: int) -> tuple[_Group, ...]:
+def _inherited(
+    folded: str,
+    chains: Sequence[_Chain],
+    index: int,
+    before_outer: tuple[_Group, ...],
+) -> tuple[_Group, ...]:
     """Return the units that a chain of inner ones shares with the one beside it.
 
     "Art. 5 ust. 1 i ust. 3" is twice of Article 5, "ust. 1 i ust. 3 art. 5" too.
+    `before_outer` is what the chain before shares.
     """
     chain = chains[index]
     if chain.groups[0].unit not in _INNER:
@@ -371,8 +414,7 @@ def _inherited(folded: str, chains: Sequence[_Chain], index: int) -> tuple[_Grou
             _BESIDE.fullmatch(folded, before.end, chain.start)
             and not before.is_reversed
         ):
-            outer = before.groups or ()
-            inherited = _inherited(folded, chains, index - 1) + outer
+            inherited = before_outer + before.groups
             return tuple(one for one in inherited if _RANKS[one.unit] < rank)
     if index + 1 < len(chains):
         after = chains[index + 1]
@@ -389,7 +431,9 @@ def _references(
         groups = _with_russian_parts(groups)
     whole = query[chain.start : chain.end]
     several = any(len(group.numbers) > 1 for group in groups)
-    combinations = product(*(group.numbers for group in groups))
+    combinations = islice(
+        product(*(group.numbers for group in groups)), _MOST_COMBINATIONS
+    )
     for numbers in combinations:
         parts = [
             (group.unit, number_key(_plain(number)))
