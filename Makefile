@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench-quality bench-search bench-ingest bench-turns bench-memory \
+.PHONY: help run test check bench-quality bench-answers bench-search bench-ingest bench-turns bench-memory \
 	bench-extraction bench-visibility faults doctor clean chromium
 
 help: ## List the commands
@@ -51,6 +51,9 @@ check: $(VENV)/.installed-dev ## Lint, format, types, imports, templates, system
 
 bench-quality: $(VENV)/.installed ## Recall and ranking; EVAL=, DOCS=, SIZE=small
 	@$(PY) -m benchmarks.quality $(ARGS)
+
+bench-answers: $(VENV)/.installed ## Answers and refusals of asks; EVAL=, DOCS=, SIZE=small, ONLY=docs
+	@$(PY) -m benchmarks.answers $(ARGS)
 
 bench-search: $(VENV)/.installed ## Speed and recall of searches at 10k and 100k passages
 	@$(PY) -m benchmarks.search $(ARGS)

@@ -58,8 +58,12 @@ def key_of(
     space_id: int | None,
     routes: bool,
     calibration: int,
+    part: str = "",
 ) -> str:
-    """Return the key of a search, a SHA-256 in hex; sentences are in one language."""
+    """Return the key of a search, a SHA-256 in hex; sentences are in one language.
+
+    `part` names what is kept where it is not the whole result.
+    """
     versions = sorted((pk, size.version) for pk, size in reach.sizes.items())
     parts = (
         text,
@@ -72,6 +76,7 @@ def key_of(
         space_id,
         routes,
         calibration,
+        part,
         get_language(),
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()
@@ -90,14 +95,18 @@ def recall(key: str) -> Kept | None:
     return kept
 
 
-def keep(key: str, reach: Reach, kept: Kept) -> None:
-    """Keep a result until ten minutes have gone or a source in reach expires."""
+def keep(key: str, reach: Reach, kept: Kept, *, keeps_vector: bool = False) -> None:
+    """Keep a result until ten minutes have gone or a source in reach expires.
+
+    The query's vector is as large as everything else; it is kept where it is needed.
+    """
     if connection.in_atomic_block or PASSING.intersection(kept.result.labels):
         return
     ends = [size.valid_until for size in reach.sizes.values() if size.valid_until]
     until = min([timezone.now() + LIFE, *ends])
+    vector = kept.found.vector if keeps_vector else None
     plain = replace(
-        kept, found=replace(kept.found, vector=None), until=until.timestamp()
+        kept, found=replace(kept.found, vector=vector), until=until.timestamp()
     )
     with kept_lock:
         kept_results[key] = plain

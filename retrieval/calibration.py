@@ -20,18 +20,18 @@ from retrieval.scales import Scale, unfitted
 BUNDLED_FILE = "bundled-calibration.json"
 
 
-def calibrated(space: EmbeddingSpace, basis: Basis) -> Scale:
+def calibrated(space: EmbeddingSpace | None, basis: Basis) -> Scale:
     """Return the scale that holds for a space's scores.
 
     The newest fit of this very scorer, else the one that ships with the bundled model,
-    else a provisional one.
+    else a provisional one. A CrossEncoder's scores need no space.
     """
     fitted = Calibration.objects.of(scorer_of(space, basis), basis).first()
     if fitted is not None:
         return read_scale(basis, fitted.scale)
     if uses_cross_encoder(basis):
         return unfitted(basis)
-    if is_bundled(space.model_id, space.token_format):
+    if space is not None and is_bundled(space.model_id, space.token_format):
         shipped = bundled_scales().get(basis)
         if shipped is not None:
             return shipped
@@ -46,14 +46,14 @@ def newest_fit() -> int:
 
 def uses_cross_encoder(basis: Basis) -> bool:
     """Tell whether the scores of a basis are those of RERANKING_MODEL."""
-    return basis is Basis.RERANK and bool(settings.RERANKING_MODEL)
+    return basis is not Basis.SIMILARITY and bool(settings.RERANKING_MODEL)
 
 
-def scorer_of(space: EmbeddingSpace, basis: Basis) -> str:
-    """Return what names the scorer whose raw scores a scale maps."""
+def scorer_of(space: EmbeddingSpace | None, basis: Basis) -> str:
+    """Return what names the scorer whose raw scores a scale maps, "" without any."""
     if uses_cross_encoder(basis):
         return str(settings.RERANKING_MODEL)
-    return space.fingerprint
+    return "" if space is None else space.fingerprint
 
 
 def read_scale(basis: Basis, numbers: Mapping[str, Any]) -> Scale:

@@ -112,11 +112,16 @@ def cite(rows: Sequence[CitedRow]) -> dict[int, Citation]:
     replaced = replacements(
         {row.source_id: (row.knowledge_base_id, row.path) for row in rows}
     )
-    page = reverse("portal:read", args=[PLACE])
+    page = address()
     return {
         row.passage_id: citation_of(row, replaced.get(row.source_id), page)
         for row in rows
     }
+
+
+def address() -> str:
+    """Return the address of the page that shows PLACE."""
+    return reverse("portal:read", args=[PLACE])
 
 
 def citation_of(row: CitedRow, replaced_by: str | None, page: str) -> Citation:

@@ -33,7 +33,20 @@ def cited_page(request: HttpRequest, turn_id: str, mark: int) -> HttpResponse:
     Whoever may search the knowledge base at this moment may open it; everybody else
     gets the same 404 as for a citation that never was.
     """
-    snapshot = find_snapshot(request, turn_id, mark)
+    return snapshot_page(request, find_snapshot(request, mark, turn=turn_id))
+
+
+@login_required
+@require_safe
+@never_cache
+def asked_page(request: HttpRequest, interaction_id: str, mark: int) -> HttpResponse:
+    """Open what an answer cites, as a turn's citations are opened."""
+    found = find_snapshot(request, mark, interaction=interaction_id)
+    return snapshot_page(request, found)
+
+
+def snapshot_page(request: HttpRequest, snapshot: Snapshot) -> HttpResponse:
+    """Show a citation at its place, or what it said and what became of it."""
     stand = stands_of([snapshot])[snapshot.pk]
     if stand.standing is Standing.CURRENT:
         return redirect(reverse("portal:read", args=[snapshot.ref]) + "#cited")
@@ -62,15 +75,18 @@ def cited_page(request: HttpRequest, turn_id: str, mark: int) -> HttpResponse:
     )
 
 
-def find_snapshot(request: HttpRequest, turn_id: str, number: int) -> Snapshot:
-    """Return a citation that the request's reader may open, or raise Http404."""
-    key = as_uuid(turn_id)
+def find_snapshot(request: HttpRequest, number: int, **of: str) -> Snapshot:
+    """Return a citation that the request's reader may open, or raise Http404.
+
+    `of` names its turn or interaction by the id that was given out.
+    """
+    keys = {f"{name}__public_id": as_uuid(text) for name, text in of.items()}
     snapshot = (
         Snapshot.objects.visible_to(reader_of(request))
         .select_related("knowledge_base", "source__layer")
-        .filter(turn__public_id=key, number=number)
+        .filter(number=number, **keys)
         .first()
-        if key is not None
+        if None not in keys.values()
         else None
     )
     if snapshot is None:

@@ -6,7 +6,7 @@ run through `find`, so that what one of them shows holds for all.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.utils.translation import gettext as _
 
@@ -39,7 +39,8 @@ class Found:
     `rankings` holds each branch's candidates. `fused` are all of them in the fused
     order, `reranked` the reranker's probability of those it read (empty where it did
     not run), `hits` the best in the final order. `vector` is what was compared.
-    `unknown` are words of the query that no passage within reach holds.
+    `unknown` are words of the query that no passage within reach holds, `similarity`
+    the cosines that a weighted sum was made of.
     """
 
     rankings: Rankings = field(default_factory=dict)
@@ -48,6 +49,7 @@ class Found:
     hits: tuple[Hit, ...] = ()
     vector: QueryVector | None = None
     unknown: tuple[str, ...] = ()
+    similarity: Mapping[int, float] = field(default_factory=dict)
 
 
 def find(
@@ -68,6 +70,27 @@ def find(
 
     A branch that fails is said in the journal, and the others go on.
     """
+    ranked = rank(reach, text, tuning=tuning, journal=journal, vector=vector)
+    return choose(
+        reach,
+        text,
+        ranked,
+        tuning=tuning,
+        count=count,
+        journal=journal,
+        reranks=reranks,
+    )
+
+
+def rank(
+    reach: Reach,
+    text: str,
+    *,
+    tuning: Tuning,
+    journal: Journal,
+    vector: VectorSource = no_vector,
+) -> Found:
+    """Return what the branches find and its fused order; nothing is chosen yet."""
     if reach.is_empty:
         return Found()
     rankings, compared, unknown = run_branches(reach, text, tuning, vector, journal)
@@ -77,11 +100,35 @@ def find(
             similarity = similarities(rankings, candidates(rankings), compared)
     with journal.stage("fuse"):
         fused = fuse(rankings, tuning.weights, fusion=tuning.fusion, cosines=similarity)
-        best = shortlist(
-            fused,
-            count=max(count, tuning.rerank_depth if reranks else 0),
-            keyword_slots=tuning.keyword_slots,
-        )
+    return Found(
+        rankings, fused, vector=compared, unknown=unknown, similarity=similarity
+    )
+
+
+def choose(
+    reach: Reach,
+    text: str,
+    ranked: Found,
+    *,
+    tuning: Tuning,
+    count: int,
+    journal: Journal,
+    reranks: bool = False,
+    tells_relaxed: bool = True,
+) -> Found:
+    """Return what was ranked with its best `count` passages as hits, reranked if asked.
+
+    They are read anew, as far as they are within reach still. `tells_relaxed` has the
+    journal say where no hit holds every word, which a question's rarely does.
+    """
+    if not ranked.fused:
+        return ranked
+    compared = ranked.vector
+    best = shortlist(
+        ranked.fused,
+        count=max(count, tuning.rerank_depth if reranks else 0),
+        keyword_slots=tuning.keyword_slots,
+    )
     probabilities: dict[int, float] = {}
     if reranks and tuning.reranking and compared is not None:
         depth = [row.passage_id for row in best[: tuning.rerank_depth]]
@@ -92,24 +139,24 @@ def find(
         order = final_order(best, probabilities, word_weight=word_weight())
     by_id = {row.passage_id: row for row in best}
     chosen = [by_id[pk] for pk in order[:count]]
+    similarity = ranked.similarity
     hits: tuple[Hit, ...] = ()
     with journal.stage("cite"):
-        # As a weighted sum they are known already, for all candidates.
         if compared is not None and not similarity:
             with journal.part("similarity"):
-                similarity = similarities(rankings, ids_of(chosen), compared)
+                similarity = similarities(ranked.rankings, ids_of(chosen), compared)
         hits = make_hits(reach, chosen, similarity, probabilities)
     if any(is_without_accents(hit) for hit in hits):
         journal.say(
             Label.WITHOUT_ACCENTS,
             _("Some passages hold words of the query with other accents."),
         )
-    if any(is_relaxed(hit) for hit in hits):
+    if tells_relaxed and any(is_relaxed(hit) for hit in hits):
         journal.say(
             Label.RELAXED,
             _("No passage holds all words of the query; some hold a part."),
         )
-    return Found(rankings, fused, probabilities, hits, compared, unknown)
+    return replace(ranked, reranked=probabilities, hits=hits)
 
 
 # --- The branches --------------------------------------------------------------

@@ -57,9 +57,16 @@ def gather(
         vector=vector,
         reranks=reranks,
     )
-    others = [hit for hit in found.hits if not repeats(hit, sections.hits)]
+    return Evidence(with_sections(sections, found.hits, count), found, sections)
+
+
+def with_sections(
+    sections: SectionsFound, ranked: Sequence[Hit], count: int
+) -> tuple[Hit, ...]:
+    """Return named sections, then ranked passages that do not only repeat them."""
+    others = [hit for hit in ranked if not repeats(hit, sections.hits)]
     left = max(count - len(sections.hits), 0)
-    return Evidence((*sections.hits, *others[:left]), found, sections)
+    return (*sections.hits, *others[:left])
 
 
 def repeats(hit: Hit, sections: Sequence[Hit]) -> bool:

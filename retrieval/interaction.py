@@ -67,21 +67,65 @@ def match_all(
     Raises:
         ValueError: bytes are broken, or of another dimension.
     """
-    moved: dict[str, Floats] = {"": query.vectors}
+    moved: dict[str, Floats] = {}
     scores = []
     for text, packed in passages:
-        language = language_of(text, LANGUAGES)
-        crosses = differ(query.language, language)
-        target = (
-            language if crosses and {query.language, language} <= set(means) else ""
-        )
-        if target not in moved:
-            way = means[target] - means[query.language]
-            moved[target] = shifted(query.vectors, way)
-        vectors = unpack(packed).vectors
-        raw = best_match(moved[target], vectors, query.weights)
+        vectors, crosses = moved_to(query, text, means, moved)
+        raw = best_match(vectors, unpack(packed).vectors, query.weights)
         scores.append(Score(raw, crosses))
     return scores
+
+
+def match_spans(
+    query: QueryTokens,
+    text: str,
+    packed: bytes,
+    spans: Sequence[tuple[int, int]],
+    means: Means,
+) -> list[Score]:
+    """Return MaxSim of each span (characters) of what one passage's tokens stand for.
+
+    `text` is the passage's, which tells its language. A span without tokens scores 0.
+
+    Raises:
+        ValueError: the bytes are broken, or of another dimension.
+    """
+    vectors, crosses = moved_to(query, text, means, {})
+    tokens = unpack(packed)
+    cosines = vectors @ tokens.vectors.T
+    starts = [0, *tokens.ends[:-1]]
+    scores = []
+    for start, end in spans:
+        held = [
+            number
+            for number, (first, last) in enumerate(
+                zip(starts, tokens.ends, strict=True)
+            )
+            if first < end and start < last
+        ]
+        raw = 0.0
+        if held and len(vectors):
+            best = cosines[:, held[0] : held[-1] + 1].max(axis=1)
+            raw = float(np.average(best, weights=query.weights))
+        scores.append(Score(raw, crosses))
+    return scores
+
+
+def moved_to(
+    query: QueryTokens, text: str, means: Means, moved: dict[str, Floats]
+) -> tuple[Floats, bool]:
+    """Return the query's vectors, moved to a text's language, and whether it is another.
+
+    `moved` keeps them by language.
+    """
+    language = language_of(text, LANGUAGES)
+    crosses = differ(query.language, language)
+    if not (crosses and {query.language, language} <= set(means)):
+        return query.vectors, crosses
+    if language not in moved:
+        way = means[language] - means[query.language]
+        moved[language] = shifted(query.vectors, way)
+    return moved[language], crosses
 
 
 def standing_out(scores: Sequence[Score]) -> list[Score]:

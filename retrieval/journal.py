@@ -33,6 +33,14 @@ class Journal:
         if notice not in self.notices:
             self.notices.append(notice)
 
+    def take_over(self, other: "Journal") -> None:
+        """Add what another journal holds; the times of a stage are summed."""
+        self.labels += [each for each in other.labels if each not in self.labels]
+        for notice in other.notices:
+            self.note(notice)
+        for name, elapsed in other.stage_ms.items():
+            self.stage_ms[name] = round(self.stage_ms.get(name, 0.0) + elapsed, 3)
+
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Time one stage; a stage that runs several times is summed."""

@@ -8,6 +8,7 @@ from knowledge.ledger import charge_person
 from knowledge.models.ledger import Kind
 from knowledge.permissions import Reader
 from retrieval.budget import tokens_of
+from retrieval.embedding import QueryVector
 from retrieval.engine import Found
 from retrieval.reach import Sql, rows_of
 
@@ -37,13 +38,38 @@ def charge_search(
     """
     used = {str(Kind.SEARCH): 1}
     if found is not None and found.vector is not None:
-        tokens = found.vector.tokens
         if embedded:
-            used[Kind.EMBEDDING] = token_count(tokens) or tokens_of(text)
+            used[Kind.EMBEDDING] = embedded_tokens(text, found.vector)
         if found.reranked:
-            read = reranked_tokens(found.vector.space.pk, list(found.reranked))
-            used[Kind.RERANK] = read + token_count(tokens)
+            used[Kind.RERANK] = read_tokens(found, found.vector)
     charge_all(reader, used)
+
+
+def charge_ask(
+    reader: Reader, found: Found, embedded: Mapping[str, QueryVector]
+) -> None:
+    """Charge one question with what its searches used.
+
+    `embedded` holds the vectors that were made for it here, by query; what the cache
+    knew costs nothing but the question itself.
+    """
+    used = {str(Kind.ASK): 1}
+    made = sum(embedded_tokens(text, vector) for text, vector in embedded.items())
+    used[Kind.EMBEDDING] = made
+    if found.vector is not None and found.reranked:
+        used[Kind.RERANK] = read_tokens(found, found.vector)
+    charge_all(reader, used)
+
+
+def embedded_tokens(text: str, vector: QueryVector) -> int:
+    """Return how many tokens a query has, as far as that is known."""
+    return token_count(vector.tokens) or tokens_of(text)
+
+
+def read_tokens(found: Found, vector: QueryVector) -> int:
+    """Return how many tokens the reranker read, those of the query among them."""
+    passages = reranked_tokens(vector.space.pk, list(found.reranked))
+    return passages + token_count(vector.tokens)
 
 
 def reranked_tokens(space_id: int, passage_ids: list[int]) -> int:

@@ -54,13 +54,14 @@ def record_search(
     count: int = 0,
     metadata_filter: Mapping[str, str] | None = None,
     withheld: Sequence[int] = (),
+    outcome: str = "",
 ) -> SearchLog | None:
     """Log one search, and return its row; None where it leaves no trace.
 
     `found` is None for a search that was answered from the cache. `count` is how many
     passages were asked for. `withheld` are the ids of passages that a turn's budget
-    left out, in the order in which they would have come. The row holds no text of a
-    passage. A log that cannot be written costs nobody the search: that is said in the
+    left out, in the order in which they would have come. `outcome` is the status of an
+    answer, where more than the scores decided. The row holds no text of a passage. A log that cannot be written costs nobody the search: that is said in the
     server's log, and None is returned.
     """
     if not occasion.leaves_trace:
@@ -91,7 +92,7 @@ def record_search(
         hits=[hit_of(hit) for hit in result.hits],
         returned=len(result.hits),
         withheld=list(withheld),
-        status=status_of(result),
+        status=outcome or status_of(result),
         level=str(confidence.level) if confidence is not None else "",
         basis=str(confidence.basis) if confidence is not None else "",
         confidence=confidence.score if confidence is not None else None,

@@ -62,6 +62,16 @@ class Reach:
         return replace(self, layer_ids=layer_ids)
 
     @property
+    def parts(self) -> dict[int, "Reach"]:
+        """The part of it in each knowledge base, by id."""
+        return {
+            pk: replace(
+                self, knowledge_base_ids=frozenset({pk}), sizes={pk: self.sizes[pk]}
+            )
+            for pk in sorted(self.knowledge_base_ids)
+        }
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing can be found, so that no query over passages may run."""
         return not self.knowledge_base_ids or self.layer_ids == frozenset()

@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from knowledge.naming import Call, calls_in, run_beside, words_called
-from retrieval.budget import cut_at_word
-from retrieval.citations import CitedRow, cite
+from retrieval.budget import cut_at_word, room_beside
+from retrieval.citations import CitedRow, address, citation_of, cite
 from retrieval.clauses import (
     FIRM,
     Form,
@@ -45,6 +45,8 @@ class SectionsFound:
     """The sections that a question names, best first, and what is to be said of them.
 
     `note` tells in sentences what was not returned or not looked up, or is empty.
+    `unread` counts matching sections that were not read, `left_out` those that no
+    longer fit the budget.
     `references` were looked up; `missing` are those of them that can be nothing but
     clauses, and that no section in reach bears, or none of the documents named (D34).
     """
@@ -53,6 +55,8 @@ class SectionsFound:
     note: str = ""
     references: tuple[Reference, ...] = ()
     missing: tuple[Reference, ...] = ()
+    unread: int = 0
+    left_out: int = 0
 
 
 class Candidate(NamedTuple):
@@ -129,6 +133,8 @@ def find_sections(
         note=" ".join(sentences),
         references=tuple(reference for reference, _named in wanted),
         missing=missing,
+        unread=len(ordered) - len(read),
+        left_out=len(left_out),
     )
 
 
@@ -431,12 +437,17 @@ def make_hits(
     ordered = [rows[one.section_id] for one in read if one.section_id in rows]
     texts = [cut_at_word(row.text, MOST_CHARACTERS) for row in ordered]
     given = [len(text) for text in texts]
+    whole = cite(ordered)
     if budget is not None:
-        given = shares(texts, budget)
+        beside = [room_beside(whole[row.passage_id]) for row in ordered]
+        given = shares(texts, budget, beside)
     shown = [
         beginning_of(row, length) for row, length in zip(ordered, given, strict=False)
     ]
-    citations = cite(shown)
+    citations = {
+        row.passage_id: citation_of(row, whole[row.passage_id].replaced_by, address())
+        for row in shown
+    }
     hits = tuple(
         Hit(
             passage_id=None,
@@ -448,9 +459,9 @@ def make_hits(
             citation=citations[row.passage_id],
             metadata=metadata_of(row),
             match=Match.EXACT,
-            cut=len(row.text) < len(whole.text),
+            cut=len(row.text) < len(entire.text),
         )
-        for row, whole in zip(shown, ordered, strict=False)
+        for row, entire in zip(shown, ordered, strict=False)
     )
     left_out = [
         (row.clause_path.rpartition(" > ")[2], row.path)

@@ -130,6 +130,13 @@ def refuse_switched_off(client: AgentClient) -> None:
         )
 
 
+def use_turn(turn: Turn) -> None:
+    """Mark a turn as used; raises TurnError where it takes no question."""
+    refuse_switched_off(turn.client)
+    if not Turn.objects.open().filter(pk=turn.pk).update(used_at=Now()):
+        raise TurnError("turn_ended", _("This turn has ended. Start another one."))
+
+
 def search_turn(
     turn: Turn,
     reader: Reader,
@@ -148,9 +155,7 @@ def search_turn(
     arguments that the sender has to correct.
     """
     client = turn.client
-    refuse_switched_off(client)
-    if not Turn.objects.open().filter(pk=turn.pk).update(used_at=Now()):
-        raise TurnError("turn_ended", _("This turn has ended. Start another one."))
+    use_turn(turn)
     tuning = narrowed(current(), client)
     text = checked_query(query)
     wanted = tuning.turn_count if count is None else count
@@ -278,10 +283,15 @@ def cited(turn: Turn, hit: Hit, number: int | None) -> CitedHit:
 
 
 def bound_reach(turn: Turn, reader: Reader) -> Reach:
-    """Return what a turn may search now: its bindings, within the reader's own list."""
+    """Return what a turn may search now."""
+    return Reach.of(bound_reader(turn, reader))
+
+
+def bound_reader(turn: Turn, reader: Reader) -> Reader:
+    """Return who a turn asks for: its bindings, within the reader's own list."""
     bound = frozenset(turn.knowledge_base_ids)
     limit = bound if reader.limit is None else bound & reader.limit
-    return Reach.of(replace(reader, limit=limit))
+    return replace(reader, limit=limit)
 
 
 def gather_each(
@@ -295,16 +305,14 @@ def gather_each(
     """Return what each knowledge base gives for the same count (S3-RTE-01)."""
     return {
         pk: gather(
-            replace(
-                reach, knowledge_base_ids=frozenset({pk}), sizes={pk: reach.sizes[pk]}
-            ),
+            part,
             text,
             tuning=tuning,
             count=count,
             journal=journal,
             vector=vector,
         )
-        for pk in sorted(reach.knowledge_base_ids)
+        for pk, part in reach.parts.items()
     }
 
 

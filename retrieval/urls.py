@@ -11,6 +11,7 @@ urlpatterns = [
     path("read/<str:ref>/", reading.read_page, name="read"),
     path("read/<str:ref>/difference/", cited.difference_page, name="difference"),
     path("cited/<str:turn_id>/<int:mark>/", cited.cited_page, name="cited"),
+    path("asked/<str:interaction_id>/<int:mark>/", cited.asked_page, name="asked"),
     path("source/<uuid:public_id>/", reading.source_page, name="source"),
     path("original/<int:number>/", reading.original_file, name="original"),
     path("knowledge-bases/", views.knowledge_bases_page, name="knowledge-bases"),

@@ -47,6 +47,7 @@ from knowledge.models.register import Decision, RuleKind
 from retrieval.measuring import request_run
 from retrieval.models import (
     Calibration,
+    Interaction,
     QuestionSet,
     SearchLog,
     Snapshot,
@@ -183,6 +184,9 @@ def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
         "calibration": Calibration.objects.get().pk,
         **fill_question_set(base, cast),
         "turn_id": Turn.objects.get(knowledge_base_ids=[base.pk]).public_id,
+        "interaction_id": Interaction.objects.get(
+            knowledge_base_ids=[base.pk]
+        ).public_id,
         "mark": 1,
     }
 
@@ -287,7 +291,7 @@ def question_sets(corpus: Corpus, cast: Cast) -> None:
 
 @pytest.fixture
 def turns(corpus: Corpus, cast: Cast) -> None:
-    """A turn of the same agent about each knowledge base, with a citation in it."""
+    """A turn and an ask of the same agent about each knowledge base, with a citation."""
     row = cast.agent_token.token_row
     assert row is not None
     assert row.client is not None
@@ -297,25 +301,35 @@ def turns(corpus: Corpus, cast: Cast) -> None:
         )
         passage = Passage.objects.filter(knowledge_base=base).order_by("pk").first()
         assert passage is not None
-        Snapshot.objects.create(
-            turn=turn,
-            number=1,
-            knowledge_base=base,
-            source=passage.source,
-            document=passage.document,
-            revision=passage.document.number,
-            start=passage.start,
-            end=passage.end,
-            ref=passage.document.ref(passage.start, passage.end),
-            text=f"{base.slug}: {passage.text}",
-            text_sha256="0" * 64,
-            title=passage.document.title,
-            layer="main",
-            lines="1",
-            text_origin="text",
-            score=1.0,
-            indexed_at=passage.document.created_at,
+        interaction = Interaction.objects.create(
+            owner=row.owner,
+            client=row.client,
+            door="api",
+            question=f"What of {base.slug}?",
+            knowledge_base_ids=[base.pk],
+            status="found",
+            mode="grounded",
         )
+        for of in ({"turn": turn}, {"interaction": interaction}):
+            Snapshot.objects.create(
+                **of,
+                number=1,
+                knowledge_base=base,
+                source=passage.source,
+                document=passage.document,
+                revision=passage.document.number,
+                start=passage.start,
+                end=passage.end,
+                ref=passage.document.ref(passage.start, passage.end),
+                text=f"{base.slug}: {passage.text}",
+                text_sha256="0" * 64,
+                title=passage.document.title,
+                layer="main",
+                lines="1",
+                text_origin="text",
+                score=1.0,
+                indexed_at=passage.document.created_at,
+            )
 
 
 def words_of(response: Any) -> str:

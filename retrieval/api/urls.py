@@ -2,12 +2,13 @@
 
 from django.urls import path, re_path
 
-from retrieval.api import memory, turns, views
+from retrieval.api import ask, memory, turns, views
 
 app_name = "api"
 
 urlpatterns = [
     path("search", views.SearchView.as_view(), name="search"),
+    path("ask", ask.AskView.as_view(), name="ask"),
     path("passages/<str:ref>", views.PassageView.as_view(), name="passage"),
     path("turns", turns.StartTurnView.as_view(), name="start-turn"),
     path(
@@ -15,6 +16,7 @@ urlpatterns = [
         turns.TurnSearchView.as_view(),
         name="search-turn",
     ),
+    path("turns/<str:turn_id>/ask", ask.TurnAskView.as_view(), name="ask-turn"),
     path("turns/<str:turn_id>/end", turns.EndTurnView.as_view(), name="end-turn"),
     path(
         "turns/<str:turn_id>/citations",

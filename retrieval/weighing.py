@@ -1,0 +1,99 @@
+"""How probably each sentence of some passages answers a question (S1-EXT-01, D11).
+
+Late interaction on the part of a passage's stored token vectors that the sentence
+takes; or the CrossEncoder that RERANKING_MODEL names.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from knowledge.embedding import reranker
+from knowledge.inference.gateway import ModelError
+from knowledge.inference.languages import language_means
+from knowledge.language import language_of
+from knowledge.models import EmbeddingSpace
+from retrieval.calibration import calibrated
+from retrieval.embedding import QueryVector
+from retrieval.interaction import LANGUAGES, Score, differ, match_spans, read_query
+from retrieval.quotable import Span
+from retrieval.reach import Sql, rows_of
+from retrieval.results import Basis
+
+PACKED = """
+SELECT p.id, p.start, p.context, p.text, t.packed
+FROM knowledge_passage p JOIN knowledge_passagetokens t ON t.passage_id = p.id
+WHERE t.space_id = %s AND p.id = ANY(%s)
+"""
+
+
+class ScoringError(Exception):
+    """No model can score sentences now; the message says which and why."""
+
+
+def weigh(
+    text: str, spans: Mapping[int, Sequence[Span]], compared: QueryVector | None
+) -> dict[tuple[int, Span], Score]:
+    """Return the raw score of each span of each passage, by (passage id, span).
+
+    Spans are of the passages' documents. A sentence that a passage cuts is weighed by
+    the part within it. Raises ScoringError where nothing can score (S1-EXT-16).
+    """
+    if compared is None or not compared.tokens:
+        raise ScoringError(
+            _(
+                "Sentences cannot be chosen now: the model server gives no token vectors "
+                "of the question, and no RERANKING_MODEL is set. Ask again, or ask for "
+                "passages."
+            )
+        )
+    query = read_query(text, compared.tokens)
+    space = compared.space
+    means = language_means(space.model_id, space.token_format)
+    weighed: dict[tuple[int, Span], Score] = {}
+    for pk, start, context, passage, packed in rows_of(
+        Sql(PACKED, (space.pk, list(spans)))
+    ):
+        # The tokens are those of the context and the text together.
+        shift = len(context) + 1 - start if context else -start
+        least, most = start, start + len(passage)
+        within = [
+            (max(first, least) + shift, min(last, most) + shift)
+            for first, last in spans[pk]
+        ]
+        scores = match_spans(query, passage, bytes(packed), within, means)
+        weighed |= {
+            (pk, span): one for span, one in zip(spans[pk], scores, strict=True)
+        }
+    return weighed
+
+
+def weigh_texts(text: str, sentences: Sequence[str]) -> list[Score]:
+    """Return the CrossEncoder's raw scores; raises ScoringError when it does not answer."""
+    try:
+        answered = reranker().rerank(text, sentences)
+    except ModelError as error:
+        raise ScoringError(
+            _(
+                "Sentences cannot be chosen now, since %(model)s does not answer: %(why)s"
+            )
+            % {"model": settings.RERANKING_MODEL, "why": error}
+        ) from error
+    language = language_of(text, LANGUAGES)
+    return [
+        Score(raw, differ(language, language_of(sentence, LANGUAGES)))
+        for raw, sentence in zip(answered, sentences, strict=True)
+    ]
+
+
+def probabilities(
+    space: EmbeddingSpace | None, text: str, scores: Sequence[Score]
+) -> list[float]:
+    """Return raw scores of sentences on the scale of their marks."""
+    scale = calibrated(space, Basis.SENTENCES)
+    language = language_of(text, LANGUAGES)
+    return [
+        scale.probability(score.raw, language, crosses=score.crosses)
+        for score in scores
+    ]
