@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from retrieval import cited, reading, views
+from retrieval import cited, reading, receipt_pages, views
 
 app_name = "portal"
 
@@ -14,6 +14,13 @@ urlpatterns = [
     path("asked/<str:interaction_id>/<int:mark>/", cited.asked_page, name="asked"),
     path("source/<uuid:public_id>/", reading.source_page, name="source"),
     path("original/<int:number>/", reading.original_file, name="original"),
+    path("receipts/keys.json", receipt_pages.keys_file, name="receipt-keys"),
+    path("receipts/<str:receipt_id>/", receipt_pages.receipt_page, name="receipt"),
+    path(
+        "receipts/<str:receipt_id>/file/",
+        receipt_pages.receipt_file,
+        name="receipt-file",
+    ),
     path("knowledge-bases/", views.knowledge_bases_page, name="knowledge-bases"),
     path("data-flow/", views.data_flow_page, name="data-flow"),
     path("account/memory/", views.memory_page, name="memory"),

@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from retrieval.api import ask, memory, turns, views
+from retrieval.api import ask, memory, receipts, turns, views
 
 app_name = "api"
 
@@ -23,7 +23,13 @@ urlpatterns = [
         turns.TurnCitationsView.as_view(),
         name="turn-citations",
     ),
+    path(
+        "turns/<str:turn_id>/receipts/<str:receipt_id>",
+        receipts.TurnReceiptView.as_view(),
+        name="turn-receipt",
+    ),
     path("contract", views.ContractView.as_view(), name="contract"),
+    path("receipts/<str:receipt_id>", receipts.ReceiptView.as_view(), name="receipt"),
     path("layers", views.LayersView.as_view(), name="layers"),
     path("me", views.MeView.as_view(), name="me"),
     path("memory", memory.MemoryView.as_view(), name="memory"),
