@@ -22,6 +22,7 @@ VIEW = [
     "view_questionset",
     "view_question",
     "view_setrun",
+    "view_receipt",
 ]
 OPERATE = [
     *VIEW,
@@ -82,6 +83,7 @@ AUDIT = [
     "view_auditentry",
     "view_department",
     "view_ledgerentry",
+    "view_receipt",
 ]
 # The apps whose permissions the roles hold; no codename is in two of them.
 APPS = ("knowledge", "retrieval")

@@ -17,12 +17,17 @@ from django.conf import settings
 from django.core import checks
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.db.models import Count, Exists, OuterRef
+from django.db.models import Count, Exists, Max, OuterRef
 
 from knowledge.embedding import active_space, gateway, is_model_of, vectors_stored
 from knowledge.inference.gateway import ModelError
 from knowledge.models import Original, Passage, PassageVector, Source
 from knowledge.models.source import SourceState
+from retrieval.anchor import NAME as HEAD
+from retrieval.anchor import known_head
+from retrieval.models import Receipt
+from retrieval.signing import PRIVATE as RECEIPT_KEY
+from retrieval.signing import PUBLIC, KeyFileError, trusted_keys
 from retrieval.tuning import contradictions, current, suits_lexical
 from strata_portal.embedded.place import find_place
 from strata_portal.portal_process import ask_web, web_port
@@ -105,7 +110,7 @@ def check_disk() -> Iterator[Finding]:
 
 def check_secrets() -> Iterator[Finding]:
     """Look who can read the files that hold secrets."""
-    for name in ("secret_key", "demo-login.txt"):
+    for name in ("secret_key", RECEIPT_KEY, "demo-login.txt"):
         path = settings.VAR_DIR / name
         if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
             yield problem(
@@ -293,6 +298,36 @@ def check_files() -> Iterator[Finding]:
         yield good(f"All {len(known)} original files are there, and no others.")
 
 
+def check_receipts() -> Iterator[Finding]:
+    """Look whether receipts can be checked, and whether the newest ones are there."""
+    try:
+        known = set(trusted_keys())
+        head = known_head()
+    except (KeyFileError, ValueError) as error:
+        yield problem(
+            f"What is kept of receipts beside the database is damaged: {error}",
+            f"Bring {PUBLIC} and {HEAD} in {settings.VAR_DIR} back from a backup.",
+        )
+        return
+    used = set(Receipt.objects.order_by().values_list("key_id", flat=True).distinct())
+    last = Receipt.objects.aggregate(last=Max("number", default=0))["last"]
+    if lacking := sorted(used - known):
+        yield problem(
+            f"Receipts are signed with {len(lacking)} keys that are not known here: "
+            f"{examples(lacking)}.",
+            f"Bring {settings.VAR_DIR / PUBLIC} back from a backup: without these keys "
+            "nobody can check their receipts.",
+        )
+    if head is not None and head.number > last:
+        yield problem(
+            f"{head.number - last} receipts that were issued are not in the database.",
+            "Bring a newer backup back, or find out who deleted them. If the loss is "
+            f"known and final, remove {settings.VAR_DIR / HEAD}.",
+        )
+    if not lacking and (head is None or head.number <= last):
+        yield good(f"{last} receipts were issued, and their keys are known.")
+
+
 def stored_files(root: Path) -> Iterator[str]:
     """Yield the originals on disk, relative to `root`, older than an upload takes."""
     newest = time.time() - ORPHAN_SECONDS
@@ -314,4 +349,5 @@ DATABASE_CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     check_sources,
     check_tuning,
     check_files,
+    check_receipts,
 )

@@ -44,19 +44,23 @@ from knowledge.models import (
     Statement,
 )
 from knowledge.models.register import Decision, RuleKind
+from knowledge.permissions import Reader, Scope
 from retrieval.measuring import request_run
 from retrieval.models import (
     Calibration,
     Interaction,
     QuestionSet,
+    Receipt,
     SearchLog,
     Snapshot,
     TuningProposal,
     Turn,
 )
+from retrieval.receipts import new_id
 from retrieval.tuning import current, values_of
 from tests.cast import Actor, Cast
 from tests.factories import CalibrationFactory
+from tests.retrieval.receipts import issued
 from tests.stored_corpus import CANARY, Corpus
 
 TABLE: dict[str, Any] = yaml.safe_load(
@@ -183,6 +187,8 @@ def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
         "log_id": base_log(base).pk,
         "calibration": Calibration.objects.get().pk,
         **fill_question_set(base, cast),
+        "receipt": receipt_of(base).pk,
+        "receipt_id": receipt_of(base).public_id,
         "turn_id": Turn.objects.get(knowledge_base_ids=[base.pk]).public_id,
         "interaction_id": Interaction.objects.get(
             knowledge_base_ids=[base.pk]
@@ -204,6 +210,11 @@ def fill_question_set(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
         "questionset": found.pk,
         "question": found.questions.get().pk,
     }
+
+
+def receipt_of(base: KnowledgeBase) -> Receipt:
+    """Return the receipt of what was read in one knowledge base."""
+    return Receipt.objects.filter(reads__knowledge_base=base).earliest("pk")
 
 
 def base_log(base: KnowledgeBase) -> SearchLog:
@@ -291,7 +302,10 @@ def question_sets(corpus: Corpus, cast: Cast) -> None:
 
 @pytest.fixture
 def turns(corpus: Corpus, cast: Cast) -> None:
-    """A turn and an ask of the same agent about each knowledge base, with a citation."""
+    """A turn and an ask of the same agent about each knowledge base, with a citation.
+
+    And a receipt of the passage that is cited.
+    """
     row = cast.agent_token.token_row
     assert row is not None
     assert row.client is not None
@@ -330,6 +344,10 @@ def turns(corpus: Corpus, cast: Cast) -> None:
                 score=1.0,
                 indexed_at=passage.document.created_at,
             )
+        # Whoever read it then: each of the cast has a reader of their own.
+        reader = Reader(None)
+        vars(reader)["scope"] = Scope(frozenset(), frozenset([base.pk]))
+        issued(reader, passage, draft=f"{base.slug}: {passage.text}")
 
 
 def words_of(response: Any) -> str:
@@ -423,7 +441,7 @@ def test_the_insider_meets_the_canary(
     assert CANARY in words_of(cast.superuser.client().get("/admin/knowledge/source/"))
 
 
-@pytest.mark.req("REL-A10", "D25")
+@pytest.mark.req("REL-A10", "REL-R6", "D25")
 @pytest.mark.django_db
 def test_a_hidden_file_is_answered_like_one_that_never_was(
     corpus: Corpus, registers: None, question_sets: None, turns: None, cast: Cast
@@ -444,6 +462,15 @@ def test_a_hidden_file_is_answered_like_one_that_never_was(
             "/cited/00000000-0000-4000-8000-000000000000/1/",
         ),
         (f"/cited/{hidden['turn_id']}/1/", "/cited/no-id/1/"),
+        *(
+            (address.format(hidden["receipt_id"]), address.format(other))
+            for other in (new_id(), "no-id")
+            for address in (
+                "/receipts/{}/",
+                "/receipts/{}/file/",
+                "/api/v1/receipts/{}",
+            )
+        ),
     ]
     for there, absent in pairs:
         for headers in (

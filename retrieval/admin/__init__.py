@@ -4,6 +4,7 @@ from retrieval.admin.calibration import CalibrationAdmin
 from retrieval.admin.lab import SearchLabAdmin
 from retrieval.admin.log import SearchLogAdmin
 from retrieval.admin.question_sets import QuestionAdmin, QuestionSetAdmin
+from retrieval.admin.receipts import ReceiptAdmin
 from retrieval.admin.set_runs import SetRunAdmin
 from retrieval.admin.tuning import TuningRecordAdmin
 
@@ -11,6 +12,7 @@ __all__ = [
     "CalibrationAdmin",
     "QuestionAdmin",
     "QuestionSetAdmin",
+    "ReceiptAdmin",
     "SearchLabAdmin",
     "SearchLogAdmin",
     "SetRunAdmin",

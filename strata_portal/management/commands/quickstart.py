@@ -22,6 +22,7 @@ from knowledge.inference.gateway import ModelError
 from knowledge.models import AuditEntry, IngestRun, KnowledgeBase, Source, User
 from knowledge.models.ingest import OPEN_STATES
 from knowledge.models.source import SourceState
+from retrieval.signing import KeyFileError, ensure_key
 from strata_portal import embedded
 from strata_portal.demo.loader import SET_UP, DemoError, load_demo
 from strata_portal.demo.manifest import read_manifest
@@ -101,6 +102,7 @@ class Command(BaseCommand):
         self.start_database()
         self.step(2, "Tables")
         call_command("migrate", interactive=False, verbosity=1, stdout=self.stdout)
+        self.make_key()
         self.step(3, "Static files")
         call_command("collectstatic", interactive=False, verbosity=0)
         self.step(4, "Embedding model")
@@ -140,6 +142,13 @@ class Command(BaseCommand):
         name = "embedded PostgreSQL" if uses_embedded() else "server of DATABASE_URL"
         version = ".".join(str(part) for part in connection.get_database_version())
         self.say(f"The {name} answers (PostgreSQL {version}).")
+
+    def make_key(self) -> None:
+        """Make the key that receipts are signed with, unless there is one."""
+        try:
+            ensure_key()
+        except (KeyFileError, OSError) as error:
+            raise CommandError(str(error)) from error
 
     def start_model(self) -> None:
         """Make the bundled model and start the model server; reach a foreign one."""
