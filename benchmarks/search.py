@@ -300,12 +300,15 @@ def measure_reranking(world: World, reader: Reader) -> float:
     dimension = world.space.dimension
     mean = np.zeros(dimension, dtype=np.float32)
 
+    def ends_of(count: int) -> list[int]:
+        return [5 * (number + 1) for number in range(count)]
+
     def tokens(count: int) -> Any:
         return random.normal(size=(count, dimension)).astype(np.float32)
 
     times = []
     for query in make_queries(world, reader, RERANKED):
-        asked = pack_query(tokens(QUERY_TOKENS), mean)
+        asked = pack_query(tokens(QUERY_TOKENS), ends_of(QUERY_TOKENS), mean)
         vector = QueryVector(world.space, query.vector, asked)
         for reranks in (False, True):
             journal = Journal()
@@ -321,13 +324,12 @@ def measure_reranking(world: World, reader: Reader) -> float:
             if reranks:
                 times.append(journal.stage_ms["rerank"])
                 continue
-            ends = [5 * (number + 1) for number in range(TOKENS)]
             PassageTokens.objects.bulk_create(
                 [
                     PassageTokens(
                         space=world.space,
                         passage_id=row.passage_id,
-                        packed=pack_passage(tokens(TOKENS), ends, mean),
+                        packed=pack_passage(tokens(TOKENS), ends_of(TOKENS), mean),
                     )
                     for row in found.fused[: Tuning().rerank_depth]
                 ],

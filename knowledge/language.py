@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Collection
 
 SAMPLE_CHARACTERS = 4_000
+WORD = re.compile(r"[^\W\d_]+")
 # The share of a language's own letters among all letters from which on it is told by
 # them; ordinary prose has several times as many.
 OWN_LETTERS = {
@@ -13,9 +14,8 @@ OWN_LETTERS = {
     "pl": (re.compile("[ąęłńśźż]"), 0.015),
     "ro": (re.compile("[șțşţăâî]"), 0.015),
 }
-ENGLISH_WORDS = re.compile(
-    r"\b(?:the|of|and|to|is|are|for|with|not|by|be|may|must|or|what|how|who|when)\b"
-)
+_ENGLISH = "the of and to is are for with not by be may must or what how who when"
+ENGLISH_WORDS = frozenset(_ENGLISH.split())
 # English prose has such a word in every third to fifth place.
 ENGLISH_SHARE = 0.08
 
@@ -28,16 +28,14 @@ def language_of(text: str, languages: Collection[str]) -> str:
     if len(languages) == 1:
         return next(iter(languages))
     sample = unicodedata.normalize("NFC", text[:SAMPLE_CHARACTERS]).casefold()
-    letters = sum(character.isalpha() for character in sample)
+    words = WORD.findall(sample)
+    letters = sum(map(len, words))
     if not letters:
         return ""
     for language, (own, share) in OWN_LETTERS.items():
         if language in languages and len(own.findall(sample)) >= share * letters:
             return language
-    words = len(re.findall(r"[^\W\d_]+", sample))
-    if (
-        "en" in languages
-        and len(ENGLISH_WORDS.findall(sample)) >= ENGLISH_SHARE * words
-    ):
-        return "en"
+    if "en" in languages:
+        english = sum(word in ENGLISH_WORDS for word in words)
+        return "en" if english >= ENGLISH_SHARE * len(words) else ""
     return ""

@@ -12,6 +12,7 @@ from django.conf import settings
 from knowledge.inference.languages import is_bundled
 from knowledge.models import EmbeddingSpace
 from retrieval.models import Calibration
+from retrieval.reach import Sql, rows_of
 from retrieval.results import Basis
 from retrieval.scales import Scale, unfitted
 
@@ -26,9 +27,9 @@ def calibrated(space: EmbeddingSpace | None, basis: Basis) -> Scale:
     The newest fit of this very scorer, else the one that ships with the bundled model,
     else a provisional one. A CrossEncoder's scores need no space.
     """
-    fitted = Calibration.objects.of(scorer_of(space, basis), basis).first()
-    if fitted is not None:
-        return read_scale(basis, fitted.scale)
+    held = fitted(newest_fit(), scorer_of(space, basis), basis)
+    if held is not None:
+        return held
     if uses_cross_encoder(basis):
         return unfitted(basis)
     if space is not None and is_bundled(space.model_id, space.token_format):
@@ -40,8 +41,19 @@ def calibrated(space: EmbeddingSpace | None, basis: Basis) -> Scale:
 
 def newest_fit() -> int:
     """Return a number that changes with every fit: what was judged before is old."""
-    newest = Calibration.objects.order_by("-pk").values_list("pk", flat=True).first()
+    ((newest,),) = rows_of(Sql("SELECT max(id) FROM retrieval_calibration"))
     return newest or 0
+
+
+@functools.lru_cache(maxsize=64)
+def fitted(newest: int, scorer: str, basis: Basis) -> Scale | None:
+    """Return the newest fit of a scorer, None where there is none.
+
+    `newest` is the newest fit of all: rows are only ever added, so what holds while it
+    does need not be asked for at each search.
+    """
+    row = Calibration.objects.of(scorer, basis).first() if newest else None
+    return None if row is None else read_scale(basis, row.scale)
 
 
 def uses_cross_encoder(basis: Basis) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from django.utils.translation import gettext as _
 from retrieval.budget import CHARACTERS_A_TOKEN
 from retrieval.fusion import Fusion, Weights
 from retrieval.models import TuningRecord
+from retrieval.reach import Sql, rows_of
 
 
 class SearchType(StrEnum):
@@ -72,10 +74,16 @@ def from_environment() -> Tuning:
 
 def current() -> Tuning:
     """Return the settings that hold now: the record over the environment."""
-    held = TuningRecord.objects.newest()
-    if held is None:
-        return from_environment()
-    return with_record(held)
+    newest = rows_of(
+        Sql("SELECT id FROM retrieval_tuningrecord ORDER BY version DESC LIMIT 1")
+    )
+    return with_record(record_of(newest[0][0])) if newest else from_environment()
+
+
+@lru_cache(maxsize=8)
+def record_of(pk: int) -> TuningRecord:
+    """Return a record; none ever changes, so a search need not ask for it again."""
+    return TuningRecord.objects.get(pk=pk)
 
 
 def with_record(record: TuningRecord) -> Tuning:
