@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from knowledge.models import AuditEntry
 from knowledge.permissions import deny
 from tests.browser.conftest import SCREENSHOTS, Visit
-from tests.browser.test_pages import overflow
+from tests.browser.looking import overflow
 from tests.cast import Cast
 from tests.factories import UserFactory, ready_source
 from tests.stored_corpus import Corpus

@@ -1,7 +1,6 @@
 """Every page of the admin, at two widths and in both themes."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
@@ -22,8 +21,8 @@ from retrieval.exchange import Line
 from retrieval.measuring import carry_out, check_proposal, import_lines, request_run
 from retrieval.models import QuestionSet, SetRun
 from retrieval.tuning import current
-from tests.browser.conftest import SCREENSHOTS, Visit
-from tests.browser.test_pages import MODES, overflow
+from tests.browser.conftest import Visit
+from tests.browser.looking import WIDTHS, look_at
 from tests.cast import Cast
 from tests.factories import CalibrationFactory, SourceFactory, ready_source
 from tests.stored_corpus import Corpus
@@ -186,24 +185,17 @@ def tuning_addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(("width", "scheme"), MODES)
+@pytest.mark.parametrize("width", WIDTHS)
 def test_admin_pages_fit_read_well_and_keep_the_policy(
-    visit: Visit, shelves: Corpus, cast: Cast, width: int, scheme: str
+    visit: Visit, shelves: Corpus, cast: Cast, width: int
 ) -> None:
-    page = visit.window(width, scheme)
+    page = visit.window(width)
     visit.sign_in(page, cast.superuser.user)
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    wrong = []
-    for name, address in addresses(shelves, cast).items():
-        response = page.goto(address)
-        assert response is not None
-        assert response.ok, name
-        page.screenshot(path=SCREENSHOTS / f"admin-{name}-{width}-{scheme}.png")
-        if (pixels := overflow(page)) > 0:
-            wrong.append(f"{name} is {pixels} px too wide")
-        report = Axe().run(page)
-        if report.violations_count:
-            wrong.append(f"{name}: {report.generate_report()}")
+    wrong = [
+        flaw
+        for name, address in addresses(shelves, cast).items()
+        for flaw in look_at(page, address, f"admin-{name}")
+    ]
     assert not wrong, "\n".join(wrong)
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from django.utils import timezone
 
@@ -14,8 +13,8 @@ from knowledge.models import Department, Passage, User
 from knowledge.models.ledger import Kind
 from knowledge.permissions import Access, grant
 from retrieval.models import SearchLog
-from tests.browser.conftest import SCREENSHOTS, Visit
-from tests.browser.test_pages import MODES, overflow
+from tests.browser.conftest import Visit
+from tests.browser.looking import WIDTHS, look_at
 from tests.cast import Cast
 from tests.factories import ready_source
 from tests.stored_corpus import Corpus
@@ -112,25 +111,16 @@ def addresses(row: SearchLog) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.req("S2-LOG-01", "R24")
-@pytest.mark.parametrize(("width", "scheme"), MODES)
+@pytest.mark.parametrize("width", WIDTHS)
 def test_the_pages_fit_read_well_and_keep_the_policy(
-    visit: Visit, shelves: Corpus, cast: Cast, width: int, scheme: str
+    visit: Visit, shelves: Corpus, cast: Cast, width: int
 ) -> None:
     row = fill(shelves, cast)
-    page = visit.window(width, scheme)
+    page = visit.window(width)
     visit.sign_in(page, cast.superuser.user)
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    wrong = []
-    for name, address in addresses(row):
-        response = page.goto(address)
-        assert response is not None
-        assert response.ok, name
-        page.screenshot(
-            path=SCREENSHOTS / f"admin-{name}-{width}-{scheme}.png", full_page=True
-        )
-        if (pixels := overflow(page)) > 0:
-            wrong.append(f"{name} is {pixels} px too wide")
-        report = Axe().run(page)
-        if report.violations_count:
-            wrong.append(f"{name}: {report.generate_report()}")
+    wrong = [
+        flaw
+        for name, address in addresses(row)
+        for flaw in look_at(page, address, f"admin-{name}", full_page=True)
+    ]
     assert not wrong, "\n".join(wrong)

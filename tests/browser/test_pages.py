@@ -3,14 +3,14 @@
 from urllib.parse import urlencode
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from knowledge.memory import remember, start_conversation
 from knowledge.models import AgentClient, Document, User
 from knowledge.permissions import Reader
 from retrieval.models import Snapshot, Turn
-from tests.browser.conftest import SCREENSHOTS, Visit
+from tests.browser.conftest import Visit
+from tests.browser.looking import WIDTHS, look_at, overflow
 from tests.cast import Cast
 from tests.factories import (
     DocumentFactory,
@@ -21,7 +21,6 @@ from tests.factories import (
 )
 from tests.stored_corpus import Corpus
 
-MODES = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
 QUERY = "What happens when a member loses the payment card?"
 EVIL = """<script>alert(1)</script>
 <img src="https://elsewhere.invalid/a.png" onerror="alert(2)">
@@ -117,31 +116,17 @@ def cited_turn(document: Document) -> Turn:
     return turn
 
 
-def overflow(page: Page) -> int:
-    """Return by how many pixels a page is wider than its window."""
-    width: int = page.evaluate(
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    )
-    return width
-
-
-@pytest.mark.parametrize(("width", "scheme"), MODES)
+@pytest.mark.parametrize("width", WIDTHS)
 def test_pages_fit_read_well_and_keep_the_policy(
-    visit: Visit, corpus: Corpus, cast: Cast, width: int, scheme: str
+    visit: Visit, corpus: Corpus, cast: Cast, width: int
 ) -> None:
-    page = visit.window(width, scheme)
+    page = visit.window(width)
     visit.sign_in(page, cast.granted.user)
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    wrong = []
-    for name, address in addresses(corpus).items():
-        page.goto(address)
-        page.screenshot(path=SCREENSHOTS / f"portal-{name}-{width}-{scheme}.png")
-        if (pixels := overflow(page)) > 0:
-            wrong.append(f"{name} is {pixels} px too wide")
-        # The frame of an original is the browser's own page, or one in a sandbox.
-        report = Axe().run(page, options={"iframes": False})
-        if report.violations_count:
-            wrong.append(f"{name}: {report.generate_report()}")
+    wrong = [
+        flaw
+        for name, address in addresses(corpus).items()
+        for flaw in look_at(page, address, f"portal-{name}")
+    ]
     assert not wrong, "\n".join(wrong)
 
 
