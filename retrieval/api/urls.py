@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from retrieval.api import ask, memory, receipts, turns, views
+from retrieval.api import ask, memory, receipts, turns, verify, views
 
 app_name = "api"
 
@@ -10,6 +10,7 @@ urlpatterns = [
     path("search", views.SearchView.as_view(), name="search"),
     path("ask", ask.AskView.as_view(), name="ask"),
     path("passages/<str:ref>", views.PassageView.as_view(), name="passage"),
+    path("verify", verify.VerifyView.as_view(), name="verify"),
     path("turns", turns.StartTurnView.as_view(), name="start-turn"),
     path(
         "turns/<str:turn_id>/search",
@@ -17,6 +18,11 @@ urlpatterns = [
         name="search-turn",
     ),
     path("turns/<str:turn_id>/ask", ask.TurnAskView.as_view(), name="ask-turn"),
+    path(
+        "turns/<str:turn_id>/verify",
+        verify.TurnVerifyView.as_view(),
+        name="verify-in-turn",
+    ),
     path("turns/<str:turn_id>/end", turns.EndTurnView.as_view(), name="end-turn"),
     path(
         "turns/<str:turn_id>/citations",

@@ -264,7 +264,7 @@ class _Check:
         """Note a flag; the same one again is no other."""
         if len(self.flags) >= MOST_FLAGS:
             return
-        written = shortened(self._written(sentence), 300) if sentence else ""
+        written = self._written(sentence).strip() if sentence else ""
         searched = tuple(f"S{number}" for number in numbers)
         flag = Flag(kind, text, written, searched, message)
         self.flags.setdefault((kind, text, written), flag)

@@ -46,8 +46,9 @@ class Read:
 class Flag:
     """Something that is not as the draft says.
 
-    `text` is what the draft says, `sentence` where, `searched` the passages that were
-    searched for it (`S1`, …), `message` a sentence for a person.
+    `text` is what the draft says, `sentence` the whole sentence as it stands in the
+    draft, empty for what is of no sentence. `searched` are the passages that were searched
+    (`S1`, …), `message` tells a person.
     """
 
     kind: FlagKind
