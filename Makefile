@@ -19,7 +19,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check bench-quality bench-answers bench-search bench-ingest bench-turns bench-memory \
-	bench-extraction bench-visibility faults doctor clean chromium
+	bench-extraction bench-mutations bench-visibility faults doctor clean chromium
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -69,6 +69,9 @@ bench-memory: $(VENV)/.installed ## Memory of web and worker
 
 bench-extraction: $(VENV)/.installed ## What the readers of PDF, DOCX and the rest find; CORPUS=
 	@$(PY) -m benchmarks.extraction $(ARGS)
+
+bench-mutations: $(VENV)/.installed-dev ## True drafts verified, and mutants of them flagged
+	@$(PY) -m benchmarks.mutations $(ARGS)
 
 bench-visibility: $(VENV)/.installed-dev ## Pages of access at 10,000 readers × 1,000 knowledge bases
 	@$(PY) -m benchmarks.visibility $(ARGS)

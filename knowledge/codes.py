@@ -25,7 +25,7 @@ _HYPHENS = str.maketrans("\u2010\u2011\u2212\ufe63\uff0d", "-----")
 # A word processor turns the hyphen of "QT-07" into a dash.
 _DASH_IN_CODE = re.compile(r"(?<=[^\W\d_])[\u2013\u2014](?=\d)")
 _TOKEN = re.compile(
-    r"(?P<address>(?:https?|ftp)://\S+|[\w.+-]+@[\w-]+\.[\w.-]+)"
+    r"(?P<address>(?:https?|ftp)://\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+)"
     r"|(?<!\w)(?P<token>[^\W_]+(?:[-./][^\W_]+)*)(?!\w)"
 )
 _NUMBER = re.compile(r"\d+(?:[-./]\d+)*")

@@ -118,7 +118,7 @@ _LETTERED = re.compile(r"annex|appendix|lit|liter\w{1,2}|diem|пп|подпун�
 # Vietnamese labels whose letters, without their tones, are other words too.
 _TONED = {"muc": "mục", "diem": "điểm", "phan": "phần", "dieu": "điều"}
 # "Articles 1 to 60, paragraphs 1 to 60" names no more clauses than a person could mean.
-_MOST_COMBINATIONS = 100
+_MOST_COMBINATIONS = 60
 _RAISED = "¹²³⁴⁵⁶⁷⁸⁹"
 _NUMBER = (
     r"(?:\((?:\d{1,3}|[^\W\d_]|[ivx]{2,5})\)"

@@ -100,8 +100,8 @@ class _Check:
         ]
         spans = [quote for quote, _wanted in self.quotes]
         self.citations, self.unknown = find_citations(draft, spans, len(passages))
-        self.sentences = split_draft(draft, spans, self.citations)
         self.facts = facts_in(self._outside_quotes())
+        self.sentences = split_draft(draft, spans, self.citations, self.facts)
         self.flags: dict[tuple[FlagKind, str, str], Flag] = {}
         self.found: dict[Found, None] = {}
         self.citation_at = {one.start: one for one in self.citations}

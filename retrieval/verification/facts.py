@@ -56,6 +56,7 @@ class Reading(NamedTuple):
     unit: str = ""
 
 
+_LONGEST_TEXT = 500
 # Units of readings that say less than a unit: any at all; that of a table's column.
 ANY = "*"
 COLUMN = "|"
@@ -133,9 +134,9 @@ def read_facts(text: str, language: str = "") -> list[Fact]:
 
 def _placed(fact: Fact, given: Readable, text: str) -> Fact:
     start, end = given.span(fact.start, fact.end)
-    return Fact(
-        text[start:end], start, end, fact.readings, fact.also, claimed=fact.claimed
-    )
+    # A list of clauses may be very long, and each of them stands in all of it.
+    written = text[start : min(end, start + _LONGEST_TEXT)]
+    return Fact(written, start, end, fact.readings, fact.also, claimed=fact.claimed)
 
 
 def _fact(

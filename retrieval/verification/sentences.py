@@ -10,6 +10,7 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from retrieval.verification.facts import Fact
 from retrieval.verification.quotes import Quote
 
 _ONE = r"\[S\d{1,9}(?:\s?[,;–—-]\s?S?\d{1,9}){0,60}\]"
@@ -91,12 +92,26 @@ class _Outside:
 
 
 def split_draft(
-    draft: str, quotes: Sequence[Quote], citations: Sequence[Citation]
+    draft: str,
+    quotes: Sequence[Quote],
+    citations: Sequence[Citation],
+    facts: Sequence[Fact],
 ) -> list[Sentence]:
-    """Return a draft's sentences, which cover it, with their citations."""
+    """Return a draft's sentences, which cover it, with their citations.
+
+    No end mark within a fact ends one: "art. 5 alin. (2)".
+    """
     starts = {citation.start: citation for citation in citations}
     sentences, start = [], 0
+    inside = {
+        place
+        for start, end in {(fact.start, fact.end) for fact in facts}
+        for place in range(start + 1, end)
+        if draft[place - 1] in _END_MARKS
+    }
     for end in _ends(draft, quotes, starts):
+        if end in inside:
+            continue
         if end > start:
             sentences.append(Sentence(start, end))
             start = end

@@ -168,7 +168,7 @@ LETTER_UNITS: Mapping[str, str] = {
     "ч": "hour",
 }
 # Short words that are units after digits alone.
-AFTER_DIGITS_ALONE = all_of("mi ha min sec hr cal mil mile ore grade tone ton an")
+AFTER_DIGITS_ALONE = all_of("mi ha min sec hr cal mil an")
 # "30 consecutive days" are 30 days.
 PLAIN_ADJECTIVES = Words(
     {

@@ -127,11 +127,12 @@ def test_a_hidden_document_costs_no_other_query_than_none(
     passage: Passage, reader: Reader
 ) -> None:
     foreign = put(layer_of("two"), TEXT)
+    verify(reader, "It takes 90 days [S1].", [ref_of(passage)])
     counts = []
     for ref in (ref_of(foreign), "d12345:0-70"):
         with CaptureQueriesContext(connection) as queries:
             verify(reader, "It takes 90 days [S1].", [ref])
-        counts.append([query["sql"].partition(" WHERE ")[0] for query in queries])
+        counts.append(len(queries))
     assert counts[0] == counts[1]
 
 
