@@ -3,14 +3,20 @@
 2,000 true drafts in five languages, all of which should be verified, and 10,000 with one
 number, date, unit, code, clause, quoted word or citation changed, of which at least
 0.995 should be flagged. Every draft that goes wrong is printed, and the last line is one
-JSON object. `SEED=` plays another round.
+JSON object. `SEED=` plays another round; `DOCS=` names a folder of documents to copy
+sentences from as well, for a second pair of figures.
 """
 
 import json
 import os
 from collections import Counter
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
 from random import Random
+from typing import Any
 
+from benchmarks.document_mutants import changed_copies, true_copies, windows_of
 from benchmarks.mutants import Draft, mutants, true_drafts
 from retrieval.verification import Outcome, Read, Verdict, check_draft
 
@@ -22,46 +28,45 @@ def main() -> None:
     """Check both kinds of drafts and print what came of it."""
     seed = int(os.environ.get("SEED", "20261130"))
     print(f"Seed {seed}.")
-    wrong = [
-        (draft, verdict)
-        for draft in true_drafts(Random(seed), TRUE_DRAFTS)
-        if (verdict := checked(draft)).outcome is not Outcome.VERIFIED
-    ]
-    for draft, verdict in wrong:
-        show(draft, verdict)
-    made: Counter[str] = Counter()
-    found: Counter[str] = Counter()
-    for draft in mutants(Random(seed + 1), MUTANTS):
-        verdict = checked(draft)
-        for name in (draft.change, draft.language):
-            made[name] += 1
-            found[name] += verdict.outcome is Outcome.FLAGGED
-        if verdict.outcome is not Outcome.FLAGGED:
-            show(draft, verdict)
-    changes = {name: made[name] for name in sorted(made) if len(name) > 2}
-    flagged = sum(found[name] for name in changes)
-    print(
-        json.dumps(
-            {
-                "true": {
-                    "drafts": TRUE_DRAFTS,
-                    "verified": (TRUE_DRAFTS - len(wrong)) / TRUE_DRAFTS,
-                },
-                "mutants": {
-                    "drafts": MUTANTS,
-                    "flagged": flagged / MUTANTS,
-                    "missed": MUTANTS - flagged,
-                    "by_change": {
-                        name: round(found[name] / made[name], 4) for name in changes
-                    },
-                    "by_language": {
-                        name: round(found[name] / made[name], 4)
-                        for name in sorted(set(made) - set(changes))
-                    },
-                },
-            }
-        )
+    figures = judged(
+        true_drafts(Random(seed), TRUE_DRAFTS), mutants(Random(seed + 1), MUTANTS)
     )
+    if folder := os.environ.get("DOCS"):
+        windows = windows_of(Path(folder))
+        print(f"{len(windows)} parts of the documents in {folder}.")
+        figures["documents"] = judged(
+            true_copies(Random(seed), windows, TRUE_DRAFTS),
+            changed_copies(Random(seed + 1), windows, MUTANTS),
+        )
+    print(json.dumps(figures))
+
+
+def judged(true: Iterable[Draft], changed: Iterable[Draft]) -> dict[str, Any]:
+    """Return the figures of drafts, and print those that were judged wrongly."""
+    made: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    for draft in chain(true, changed):
+        verdict = checked(draft)
+        wanted = Outcome.FLAGGED if draft.change else Outcome.VERIFIED
+        is_right = verdict.outcome is wanted
+        for name in ("mutants" if draft.change else "true", draft.change):
+            made[name] += 1
+            right[name] += is_right
+        if not is_right:
+            show(draft, verdict)
+    return {
+        "true": {"drafts": made["true"], "verified": right["true"] / made["true"]},
+        "mutants": {
+            "drafts": made["mutants"],
+            "flagged": right["mutants"] / made["mutants"],
+            "missed": made["mutants"] - right["mutants"],
+            "by_change": {
+                name: round(right[name] / made[name], 4)
+                for name in sorted(made)
+                if name not in {"", "true", "mutants"}
+            },
+        },
+    }
 
 
 def checked(draft: Draft) -> Verdict:

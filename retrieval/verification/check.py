@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from retrieval.verification.facts import Fact, facts_in
+from retrieval.verification.facts import Fact, FactKind, facts_in
 from retrieval.verification.holdings import Holdings
 from retrieval.verification.quotes import (
     Quote,
@@ -100,7 +100,11 @@ class _Check:
         ]
         spans = [quote for quote, _wanted in self.quotes]
         self.citations, self.unknown = find_citations(draft, spans, len(passages))
-        self.facts = facts_in(self._outside_quotes())
+        self.facts = [
+            fact
+            for fact in facts_in(self._outside_quotes())
+            if not self._is_passage(fact)
+        ]
         self.sentences = split_draft(draft, spans, self.citations, self.facts)
         self.flags: dict[tuple[FlagKind, str, str], Flag] = {}
         self.found: dict[Found, None] = {}
@@ -158,6 +162,12 @@ class _Check:
             length = citation.end - citation.start
             kept[citation.start : citation.end] = " " * length
         return _ITEM.sub(lambda item: TAKEN * len(item[0]), "".join(kept))
+
+    def _is_passage(self, fact: Fact) -> bool:
+        """Tell a passage's name without brackets ("S1 says so") from a code."""
+        number = fact.value[1:]
+        is_named = fact.kind is FactKind.CODE and fact.value[0] == "s"
+        return is_named and number.isdecimal() and 0 < int(number) <= len(self.reads)
 
     def _written(self, sentence: Sentence) -> str:
         return self.draft[sentence.start : sentence.end]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from retrieval.verification.numbers import Number
+from retrieval.verification.numerals import SCALES
 from retrieval.verification.vocabulary import (
     AFTER_DIGITS_ALONE,
     CURRENCY_CODES,
@@ -16,7 +17,6 @@ from retrieval.verification.vocabulary import (
     LETTER_UNITS,
     PERCENT,
     PLAIN_ADJECTIVES,
-    SCALES,
     UNITS,
     WORKING_AFTER,
     Words,

@@ -9,12 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from retrieval.verification.vocabulary import (
-    CURRENCY_CODES,
-    NUMBER_JOINERS,
-    NUMBER_WORDS,
-    NumberWord,
-)
+from retrieval.verification.numerals import NUMBER_JOINERS, NUMBER_WORDS, NumberWord
+from retrieval.verification.vocabulary import CURRENCY_CODES
 
 # Thousands are parted by a comma, a full stop, an apostrophe or a space of any width;
 # anything else of digits, commas and full stops is read whole and judged afterwards.

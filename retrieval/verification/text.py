@@ -20,6 +20,7 @@ _CHARACTER = re.compile(
 _UNSEEN = re.compile(
     "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]"
 )
+_FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
 # Marks of Markdown around a word or number are no part of it.
 _EMPHASIS = re.compile(r"[*`]|(?<![^\W_])_+|_+(?![^\W_])")
 # Folding case would make two characters of the first.
@@ -57,6 +58,7 @@ def readable(text: str) -> Readable:
             composed.append(one)
             at += [match.start()] * len(one)
         text, places = "".join(composed), (*at, len(text))
+    text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
     text = _EMPHASIS.sub(lambda match: " " * len(match[0]), text).translate(_PLAIN)
     return Readable(text, places)
 

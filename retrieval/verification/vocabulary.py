@@ -1,15 +1,14 @@
-"""The words of numbers, months, units and currencies in the five languages. Pure.
+"""The words of months, units and currencies in the five languages. Pure.
 
 Tables of our own: what a library offers is the form in which it would write a word,
 and documents write all the others (`dniach`, `zilelor`, `месяцев`). The tests hold the
-tables against the forms of CLDR (Babel) and of num2words. All forms are in small
+tables against the forms of CLDR (Babel). All forms are in small
 letters and NFC; `stem*` stands for the stem with up to five letters more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 _LONGEST_ENDING = 5
 
@@ -44,7 +43,9 @@ class Words:
 
 MONTHS = Words(
     {
-        "1": "january jan stycze* styczni* ianuarie ian января январь январе январю янв",
+        "1": (
+            "january jan stycze* styczni* ianuarie ian января январь январе январю янв"
+        ),
         "2": "february feb lut* februarie feb феврал* фев февр",
         "3": "march mar marzec marca marcu marcem martie март марта марте марту мар",
         "4": "april apr kwiecień kwietni* aprilie апрел* апр",
@@ -79,38 +80,51 @@ UNITS = Words(
         ),
         "minute": ("minute minutes min mins phút minut* minutelor минут* мин"),
         "hour": (
-            "hour hours hourly hr hrs giờ tiếng godzin* godz oră ora ore orei orelor"
+            "hour hours hr hrs giờ tiếng godzin* godz oră ora ore orei orelor"
             " час часа часов часу часам часами часах часовой часового часовом часовая"
         ),
         "day": (
             "day days ngày dzień dzien dnia dni dniu dniach dniom dniami dniem dniow*"
-            " doba doby dób dobę dobie zi zile ziua zilei zilele zilelor день дня дней дню дням днями днях днем"
+            " doba doby dób dobę dobie zi zile ziua zilei zilele zilelor день дня дней"
+            " дню дням днями днях днем"
             " днём дневн* сутки суток сутках суткам сутками"
         ),
         "week": (
-            "week weeks weekly wk wks tuần tydzień tydzien tygodni* tyg săptămân*"
+            "week weeks wk wks tuần tydzień tydzien tygodni* tyg săptămân*"
             " saptaman* недел*"
         ),
         "month": (
-            "month months monthly mth mths tháng miesiąc* miesiac* miesięc* miesiec* mies"
+            "month months mth mths tháng miesiąc* miesiac* miesięc* miesiec* mies"
             " lună luna luni lunii lunile lunilor месяц* месячн* мес"
         ),
         "quarter": "quarter quarters quý kwarta* trimestr* квартал*",
         "year": (
-            "year years yearly yr yrs năm rok roku rokiem lata lat latach latom latami"
-            " letni* letnia roczn* ani anul anului anilor год года году годом годов годы"
+            "year years yr yrs năm rok roku rokiem lata lat latach latom latami"
+            " letni* letnia roczn* ani anul anului anilor год года году годом годов"
+            " годы"
             " годам годах лет летн* годичн* an"
         ),
         "decade": "decade decades thập_kỷ dekad* deceni* десятилет*",
-        "century": "century centuries thế_kỷ wiek wieku wieki wieków secol* век века веков",
-        "km": "km kilometer kilometers kilometre kilometres kilometr* kilometri ki-lô-mét kilômét км километр*",
-        "m": "meter meters metre metres mét metr metry metra metrów metrach metru metri метр*",
-        "cm": "cm centimeter* centimetre* centymetr* centimetri xentimét xăng-ti-mét см сантиметр*",
+        "century": (
+            "century centuries thế_kỷ wiek wieku wieki wieków secol* век века веков"
+        ),
+        "km": (
+            "km kilometer kilometers kilometre kilometres kilometr* kilometri ki-lô-"
+            " mét kilômét км километр*"
+        ),
+        "m": (
+            "meter meters metre metres mét metr metry metra metrów metrach metru metri"
+            " метр*"
+        ),
+        "cm": (
+            "cm centimeter* centimetre* centymetr* centimetri xentimét xăng-ti-mét см"
+            " сантиметр*"
+        ),
         "mm": "mm millimeter* millimetre* milimetr* milimetri мм миллиметр*",
         "mile": "mile miles mi mila mil mili dặm миль мили милях миля",
         "foot": "foot feet ft stóp stopy picioare фут*",
         "inch": "inch inches cal cale cali inci дюйм*",
-        "kg": "kg kilogram kilograms kilogramme* kilogramów kilogramy ki-lô-gam kilôgam ki-lô-gam kilogram* кг килограмм*",
+        "kg": "kg kilogramme* ki-lô-gam kilôgam kilogram* кг килограмм*",
         "g": "gram grams gramme grammes gramów gramy grame gam грамм*",
         "mg": "mg milligram* miligram* мг миллиграмм*",
         "tonne": "tonne tonnes ton tons tony tona tone tấn тонн*",
@@ -173,10 +187,12 @@ AFTER_DIGITS_ALONE = all_of("mi ha min sec hr cal mil an")
 PLAIN_ADJECTIVES = Words(
     {
         "plain": (
-            "calendar consecutive full whole complete successive more further additional"
+            "calendar consecutive full whole complete successive more further"
+            " additional"
             " kalendarzow* kolejn* pełn* peln* następn* nastepn* dalsz*"
             " dodatkow* полн* календарн* последовательн* дополнительн* следующ*"
-            " us american british russian polish romanian vietnamese canadian australian"
+            " us american british russian polish romanian vietnamese canadian"
+            " australian"
             " swiss американск* российск* румынск* польск* вьетнамск* британск*"
             " швейцарск*"
         ),
@@ -222,8 +238,9 @@ CURRENCY_SIGNS: Mapping[str, str] = {
     "₩": "KRW",
 }
 CURRENCY_CODES = all_of(
-    "EUR USD GBP CHF JPY CNY PLN RON RUB VND CZK HUF UAH BGN SEK NOK DKK ISK TRY INR KRW"
-    " AUD CAD NZD SGD HKD THB MYR IDR PHP BRL MXN ZAR ILS AED SAR KZT BYN MDL GEL RSD ALL"
+    "EUR USD GBP CHF JPY CNY PLN RON RUB VND CZK HUF UAH BGN SEK NOK DKK ISK TRY INR"
+    " KRW"
+    " AUD CAD NZD SGD HKD THB MYR IDR PHP BRL MXN ZAR ILS AED SAR KZT BYN MDL GEL RSD"
     " XOF XAF EGP MAD TND CLP COP ARS PEN TWD"
 )
 CURRENCY_WORDS = Words(
@@ -234,9 +251,12 @@ CURRENCY_WORDS = Words(
         "CHF": "franc francs chf frank franki franków franka franci франк*",
         "JPY": "yen jpy jen* yeni иен* yên",
         "CNY": "yuan cny juan* yuani юан* nhân_dân_tệ",
-        "PLN": "zloty zlotys złoty złote złotych złotego złotym złotymi zł pln zlotych zlote злот* zloți",
+        "PLN": (
+            "zloty zlotys złoty złote złotych złotego złotym złotymi zł pln zlotych"
+            " zlote злот* zloți"
+        ),
         "RON": "leu lei leul leului leilor ron lej* лей лея леев",
-        "RUB": "ruble rubles rouble roubles rubl* ruble rubel rub rúp рубл* руб р",
+        "RUB": "ruble rubles rouble roubles rubl* rubel rub rúp рубл* руб р",
         "VND": "dong dongs donga dongi dongów dongach đồng vnd vnđ đ донг*",
         "UAH": "hryvnia hryvnias uah hrywien hrywna hrywny гривен гривн*",
         "CZK": "koruna czk koron крон*",
@@ -248,164 +268,3 @@ CURRENCY_WORDS = Words(
         "pence": "pence penny pensów пенс*",
     }
 )
-
-# --- Numbers --------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class NumberWord:
-    """What a word adds to a number.
-
-    `value` counts itself; a `scale` multiplies what stands before it. `is_bound` words
-    count only within a longer number or before a unit, since they are ordinary words
-    too (`one`, `nouă`, Vietnamese words of one syllable).
-    """
-
-    value: int
-    scale: bool = False
-    is_bound: bool = False
-
-
-def _small(forms: str, first: int, step: int = 1) -> dict[str, int]:
-    """Return the values of groups of forms that `|` parts, counted from `first`."""
-    return {
-        form: first + step * index
-        for index, group in enumerate(forms.split("|"))
-        for form in group.split()
-    }
-
-
-_VALUES: dict[str, int] = {
-    # English.
-    **_small("two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen", 2),
-    **_small("fourteen|fifteen|sixteen|seventeen|eighteen|nineteen", 14),
-    **_small("twenty|thirty|forty fourty|fifty|sixty|seventy|eighty|ninety", 20, 10),
-    "zero": 0,
-    # Polish, with the cases that documents use.
-    **_small(
-        "dwa dwie dwóch dwu dwoma dwom dwiema dwaj|trzy trzech trzem trzema trzej"
-        "|cztery czterech czterem czterema czterej|pięć pięciu pięcioma"
-        "|sześć sześciu sześcioma|siedem siedmiu siedmioma|osiem ośmiu ośmioma"
-        "|dziewięć dziewięciu dziewięcioma|dziesięć dziesięciu dziesięcioma"
-        "|jedenaście jedenastu|dwanaście dwunastu|trzynaście trzynastu"
-        "|czternaście czternastu|piętnaście piętnastu|szesnaście szesnastu"
-        "|siedemnaście siedemnastu|osiemnaście osiemnastu|dziewiętnaście dziewiętnastu",
-        2,
-    ),
-    **_small(
-        "dwadzieścia dwudziestu|trzydzieści trzydziestu|czterdzieści czterdziestu"
-        "|pięćdziesiąt pięćdziesięciu|sześćdziesiąt sześćdziesięciu"
-        "|siedemdziesiąt siedemdziesięciu|osiemdziesiąt osiemdziesięciu"
-        "|dziewięćdziesiąt dziewięćdziesięciu",
-        20,
-        10,
-    ),
-    **_small(
-        "sto stu|dwieście dwustu|trzysta trzystu|czterysta czterystu|pięćset pięciuset"
-        "|sześćset sześciuset|siedemset siedmiuset|osiemset ośmiuset"
-        "|dziewięćset dziewięciuset",
-        100,
-        100,
-    ),
-    # Romanian, with both ways of writing its letters.
-    **_small(
-        "doi două doua|trei|patru|cinci|șase şase sase|șapte şapte sapte|opt|nouă|zece"
-        "|unsprezece|doisprezece douăsprezece|treisprezece|paisprezece|cincisprezece"
-        "|șaisprezece şaisprezece|șaptesprezece şaptesprezece|optsprezece|nouăsprezece",
-        2,
-    ),
-    **_small(
-        "douăzeci douazeci|treizeci|patruzeci|cincizeci|șaizeci şaizeci saizeci"
-        "|șaptezeci şaptezeci saptezeci|optzeci|nouăzeci nouazeci",
-        20,
-        10,
-    ),
-    # Russian.
-    **_small(
-        "два две двух двум двумя|три трёх трех трём трем тремя|четыре четырёх четырех"
-        " четырем четырьмя|пять пяти пятью|шесть шести шестью|семь семи семью"
-        "|восемь восьми восемью|девять девяти девятью|десять десяти десятью"
-        "|одиннадцать одиннадцати|двенадцать двенадцати|тринадцать тринадцати"
-        "|четырнадцать четырнадцати|пятнадцать пятнадцати|шестнадцать шестнадцати"
-        "|семнадцать семнадцати|восемнадцать восемнадцати|девятнадцать девятнадцати",
-        2,
-    ),
-    **_small(
-        "двадцать двадцати двадцатью|тридцать тридцати тридцатью|сорок сорока"
-        "|пятьдесят пятидесяти|шестьдесят шестидесяти|семьдесят семидесяти"
-        "|восемьдесят восьмидесяти|девяносто девяноста",
-        20,
-        10,
-    ),
-    **_small(
-        "сто ста|двести двухсот|триста трёхсот трехсот|четыреста четырёхсот четырехсот"
-        "|пятьсот пятисот|шестьсот шестисот|семьсот семисот|восемьсот восьмисот"
-        "|девятьсот девятисот",
-        100,
-        100,
-    ),
-}
-_BOUND: dict[str, int] = {
-    "one": 1,
-    **dict.fromkeys(
-        all_of(
-            "jeden jedna jedno jednego jednej jednym jedną jednemu unu una unei unui один одна"
-            " одно одного одной одному одним одну một mốt"
-        ),
-        1,
-    ),
-    "nouă": 9,
-    **_small("hai|ba|bốn tư|năm lăm nhăm|sáu|bảy bẩy|tám|chín|mười", 2),
-    # Of Polish it is "this".
-    "ten": 10,
-    "không": 0,
-    "семью": 7,
-    "нуль": 0,
-}
-_SCALES: dict[str, int] = {
-    **dict.fromkeys(["hundred", "sută", "suta", "sute", "trăm"], 100),
-    **dict.fromkeys(("mươi", "chục"), 10),
-    **dict.fromkeys(
-        all_of(
-            "thousand thousands nghìn ngàn tysiąc tysiące tysięcy tysiąca tys mie mii тысяча"
-            " тысячи тысяч тысячу тысячам тыс"
-        ),
-        1000,
-    ),
-    **dict.fromkeys(
-        all_of(
-            "million millions triệu milion miliony milionów miliona mln milioane milionul миллион"
-            " миллиона миллионов млн mn mio"
-        ),
-        10**6,
-    ),
-    **dict.fromkeys(
-        all_of(
-            "billion billions bn tỷ tỉ miliard miliardy miliardów miliarda mld miliarde миллиард"
-            " миллиарда миллиардов млрд"
-        ),
-        10**9,
-    ),
-    **dict.fromkeys(
-        all_of(
-            "trillion trillions bilion biliony bilionów trilioane триллион триллиона триллионов"
-            " трлн"
-        ),
-        10**12,
-    ),
-}
-
-NUMBER_WORDS: Mapping[str, NumberWord] = {
-    **{form: NumberWord(value) for form, value in _VALUES.items()},
-    **{form: NumberWord(value, is_bound=True) for form, value in _BOUND.items()},
-    **{
-        form: NumberWord(value, scale=True, is_bound=len(form) < 4)
-        for form, value in _SCALES.items()
-    },
-}
-# Between the words of one number: "one hundred and five", "douăzeci de mii o sută".
-NUMBER_JOINERS = all_of("and și şi si linh lẻ de o un")
-# Scales after digits: "1.5 million", "5 tys.", "10 triệu".
-SCALES: Mapping[str, int] = {
-    form: value for form, value in _SCALES.items() if value >= 100
-}
