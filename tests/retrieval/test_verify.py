@@ -1,12 +1,14 @@
 """Verifying a draft against stored documents: what is read, for whom, with what proof."""
 
 import json
+import threading
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
+from knowledge.actions import delete_source
 from knowledge.models import Document, Passage, Section, Source
 from knowledge.models.knowledge_base import ChunkPreset
 from knowledge.permissions import Reader
@@ -223,6 +225,36 @@ def test_a_passage_that_has_changed_is_flagged_and_gets_no_receipt(
     assert verified.receipt_id == ""
     passage.source.documents.update(is_current=False)
     assert verify(reader, DRAFT, [ref_of(passage)]).outcome is Outcome.FLAGGED
+
+
+@pytest.mark.req("REL-K4")
+@pytest.mark.django_db(transaction=True)
+def test_a_passage_that_goes_meanwhile_is_as_unknown_as_any(
+    transactional_db: None,
+) -> None:
+    gone, kept = put(layer_of("one"), TEXT), put(layer_of("one"), "It costs 5 euros.")
+    reader, refs = reader_of("one"), [ref_of(kept), ref_of(gone)]
+    outcome: list[Verified] = []
+
+    def check() -> None:
+        try:
+            outcome.append(verify(reader, "It takes 90 days [S2].", refs))
+        finally:
+            connection.close()
+
+    with transaction.atomic():
+        delete_source(Source.objects.get(pk=gone.source_id), actor=None)
+        other = threading.Thread(target=check)
+        other.start()
+        # It has read the passage, and waits for the source before it gives a receipt.
+        other.join(0.5)
+        assert other.is_alive()
+    other.join()
+    (verified,) = outcome
+    assert verified.outcome is Outcome.FLAGGED
+    assert [flag.searched for flag in verified.flags] == [("S2",)]
+    assert "there is no such passage" in verified.flags[0].message
+    assert not Receipt.objects.exists()
 
 
 def test_each_document_is_read_once(passage: Passage, reader: Reader) -> None:
