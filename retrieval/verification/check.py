@@ -205,30 +205,31 @@ class _Check:
     ) -> None:
         written = shortened(self.draft[quote.start : quote.end], MOST_TEXT_CHARACTERS)
         numbers = self._searched(self._cited_behind(quote) or numbers)
-        message = ""
+        for number in numbers if quote.is_closed else ():
+            if spans := self._quote_in(number, wanted):
+                for start, end in spans:
+                    one = Found(FlagKind.QUOTE, written, f"S{number}", start, end)
+                    self.found.setdefault(one)
+                return
         if not quote.is_closed:
             message = f"The quotation mark of {written} is never closed."
         elif wanted.is_short:
             message = f"{written}: an omission has at least two words on each side."
+        elif all(number in self.passages for number in numbers):
+            message = f"{written} not found in {listed(numbers)}"
         else:
-            for number in numbers:
-                for start, end in self._quote_in(number, wanted):
-                    one = Found(FlagKind.QUOTE, written, f"S{number}", start, end)
-                    self.found.setdefault(one)
-                if self._quote_in(number, wanted):
-                    return
-            if all(number in self.passages for number in numbers):
-                message = f"{written} not found in {listed(numbers)}"
-        if message:
-            self._flag(FlagKind.QUOTE, written, sentence, numbers, message)
+            # What could not be read has a flag of its own.
+            return
+        self._flag(FlagKind.QUOTE, written, sentence, numbers, message)
 
     def _quote_in(self, number: int, wanted: Wanted) -> tuple[tuple[int, int], ...]:
         """Return where a passage holds a quote's parts; looked for once."""
         key = (number, wanted)
         if key not in self._looked_for:
             passage = self.passages.get(number)
-            found = find_wanted(wanted, passage.words) if passage else ()
-            self._looked_for[key] = found
+            self._looked_for[key] = (
+                find_wanted(wanted, passage.words, passage.text) if passage else ()
+            )
         return self._looked_for[key]
 
     def _check_fact(
@@ -243,6 +244,7 @@ class _Check:
                 one = Found(str(fact.kind), written, f"S{number}", *place)
                 self.found.setdefault(one)
                 return
+        # What could not be read has a flag of its own.
         if all(number in self.passages for number in numbers):
             message = f'"{written}" not found in {listed(numbers)}'
             self._flag(FlagKind.FACT, written, sentence, numbers, message)

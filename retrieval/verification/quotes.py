@@ -189,10 +189,12 @@ def _normal(word: str) -> str:
 class Wanted:
     """The words that a passage must hold, in parts that omissions divide.
 
-    `is_short` tells that a part beside an omission has fewer than two words.
+    `whole` are all of them, for a passage that has dots of its own there. `is_short`
+    tells that a part beside an omission has fewer than two words.
     """
 
     parts: tuple[str, ...]
+    whole: str = ""
     is_short: bool = False
 
 
@@ -204,21 +206,36 @@ def wanted_of(inner: str) -> Wanted:
     inner = _CHANGED_LETTER.sub(r"\1", _CITATION.sub(" ", inner))
     pieces = [words_of(piece) for piece in _ELLIPSIS.split(inner)]
     given = [piece for piece in pieces if piece.offsets]
-    is_short = len(pieces) > 1 and any(
-        len(piece.offsets) < _LEAST_WORDS for piece in given
+    if len(pieces) == 1:
+        return Wanted(tuple(piece.joined for piece in given))
+    return Wanted(
+        parts=tuple(piece.joined for piece in given),
+        whole=words_of(_ELLIPSIS.sub(" ", inner)).joined,
+        is_short=any(len(piece.offsets) < _LEAST_WORDS for piece in given),
     )
-    return Wanted(tuple(piece.joined for piece in given), is_short)
 
 
-def find_wanted(wanted: Wanted, words: Words) -> tuple[tuple[int, int], ...]:
-    """Return the spans in a passage of a quote's parts, in order; () if not there."""
+def find_wanted(wanted: Wanted, words: Words, text: str) -> tuple[tuple[int, int], ...]:
+    """Return the spans in a passage of a quote's parts, in order; () if not there.
+
+    `words` are those of `text`.
+    """
+    if wanted.whole and (span := _span(words.find(wanted.whole, 0), words)):
+        # The dots are the document's own: `print(...)`.
+        if _ELLIPSIS.search(text, *span):
+            return (span,)
     spans = []
     at = 0
-    for part in wanted.parts:
+    for part in () if wanted.is_short else wanted.parts:
         found = words.find(part, at)
         if found is None:
             return ()
-        first, last = found
-        spans.append((words.places[first][0], words.places[last][1]))
-        at = last + 1
-    return tuple(spans)
+        spans.append(_span(found, words))
+        at = found[1] + 1
+    return tuple(span for span in spans if span)
+
+
+def _span(found: tuple[int, int] | None, words: Words) -> tuple[int, int] | None:
+    if found is None:
+        return None
+    return words.places[found[0]][0], words.places[found[1]][1]

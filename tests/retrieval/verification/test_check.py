@@ -89,6 +89,13 @@ def test_an_omission_leaves_two_words_on_each_side(mark: str) -> None:
     assert turned.outcome is Outcome.FLAGGED
 
 
+def test_dots_of_the_document_itself_are_no_omission() -> None:
+    passages = [Read("d1:0-9", "Call print(...) once, and wait.")]
+    assert check_draft('Use "print(...)" [S1].', passages).outcome == "verified"
+    assert check_draft('Use "print(...) once" [S1].', passages).outcome == "verified"
+    assert check_draft('It says "once ... wait" [S1].', passages).outcome == "flagged"
+
+
 def test_a_quote_that_is_never_closed_is_flagged() -> None:
     verdict = check("Either “party may stop this agreement [S1].\n\n30 days [S2].")
     assert "never closed" in verdict.flags[0].message
