@@ -36,6 +36,8 @@ _SINGLE = frozenset("‘‚")
 _CLOSED_SINGLE = re.compile(r"[^‘\n]{1,400}?[’‘](?!\w)")
 _ELLIPSIS = re.compile(r"[\[(]\s?(?:\.{3,}|…)\s?[\])]|\.{3,}|…|\.\s\.\s\.")
 _LEAST_WORDS = 2
+# How far beside its words the dots of a document may stand (characters).
+_DOTS = 8
 # A letter that the writer changed: "[E]ither party".
 _CHANGED_LETTER = re.compile(r"\[(\w)\](?=\w)")
 _CITATION = re.compile(r"\[S\d{1,9}(?:\s?[,;–—-]\s?S?\d{1,9}){0,60}\]", re.IGNORECASE)
@@ -164,6 +166,10 @@ class Words:
         first = bisect_right(self.offsets, place + 1) - 1
         return first, first + part.count(" ") - 2
 
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """Return where words of such indexes stand in the text."""
+        return self.places[first][0], self.places[last][1]
+
 
 def words_of(text: str) -> Words:
     """Return the words of a text."""
@@ -220,22 +226,17 @@ def find_wanted(wanted: Wanted, words: Words, text: str) -> tuple[tuple[int, int
 
     `words` are those of `text`.
     """
-    if wanted.whole and (span := _span(words.find(wanted.whole, 0), words)):
-        # The dots are the document's own: `print(...)`.
-        if _ELLIPSIS.search(text, *span):
-            return (span,)
+    if wanted.whole and (found := words.find(wanted.whole, 0)):
+        start, end = words.span(*found)
+        if _ELLIPSIS.search(text, max(0, start - _DOTS), end + _DOTS):
+            # The dots are the document's own: `print(...)`.
+            return ((start, end),)
     spans = []
     at = 0
     for part in () if wanted.is_short else wanted.parts:
         found = words.find(part, at)
         if found is None:
             return ()
-        spans.append(_span(found, words))
+        spans.append(words.span(*found))
         at = found[1] + 1
-    return tuple(span for span in spans if span)
-
-
-def _span(found: tuple[int, int] | None, words: Words) -> tuple[int, int] | None:
-    if found is None:
-        return None
-    return words.places[found[0]][0], words.places[found[1]][1]
+    return tuple(spans)
