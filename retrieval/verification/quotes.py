@@ -40,7 +40,8 @@ _LEAST_WORDS = 2
 _DOTS = 8
 # A letter that the writer changed: "[E]ither party".
 _CHANGED_LETTER = re.compile(r"\[(\w)\](?=\w)")
-_CITATION = re.compile(r"\[S\d{1,9}(?:\s?[,;–—-]\s?S?\d{1,9}){0,60}\]", re.IGNORECASE)
+# As drafts cite: [S1], [S1, S2], [S1; S3], [S1–S3].
+CITATION = re.compile(r"\[S\d{1,9}(?:\s?[,;–—-]\s?S?\d{1,9}){0,60}\]", re.IGNORECASE)
 # A word with its inner marks and invisible ones; digits keep the marks between them;
 # signs are words of their own, since a quote without its "%" says something else.
 _WORD = re.compile(
@@ -209,7 +210,7 @@ def wanted_of(inner: str) -> Wanted:
 
     A citation inside a quote does not count (S1-VER-11).
     """
-    inner = _CHANGED_LETTER.sub(r"\1", _CITATION.sub(" ", inner))
+    inner = _CHANGED_LETTER.sub(r"\1", CITATION.sub(" ", inner))
     pieces = [words_of(piece) for piece in _ELLIPSIS.split(inner)]
     given = [piece for piece in pieces if piece.offsets]
     if len(pieces) == 1:

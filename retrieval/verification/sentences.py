@@ -11,10 +11,8 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from retrieval.verification.facts import Fact
-from retrieval.verification.quotes import Quote
+from retrieval.verification.quotes import CITATION, Quote
 
-_ONE = r"\[S\d{1,9}(?:\s?[,;–—-]\s?S?\d{1,9}){0,60}\]"
-_CITATION = re.compile(_ONE, re.IGNORECASE)
 _NUMBER = re.compile(r"(?P<range>[–—-])?\s?S?(?P<number>\d+)", re.IGNORECASE)
 # What may stand between an end mark and the citations that belong to it, and between
 # these.
@@ -59,7 +57,7 @@ def find_citations(
     """
     found, unknown = [], []
     outside = _Outside(quotes)
-    for match in _CITATION.finditer(draft):
+    for match in CITATION.finditer(draft):
         if outside.holds(match.start()):
             numbers: list[int] = []
             for item in _NUMBER.finditer(match[0], 1):
