@@ -98,7 +98,7 @@ def _measure_word(
 ) -> Measure | None:
     """Return the measure that the words after a number are, or None."""
     words = _words_from(text, first)
-    is_glued = first.end - len(first.text) == number.end
+    is_part = first.end - len(first.text) == number.end and first.text in "pр"
     if found := _longest(PERCENT, words):
         return Measure(PERCENTAGE, found[0], scale, found[1])
     if first.text in CURRENCY_CODES:
@@ -107,7 +107,7 @@ def _measure_word(
     adjective = PLAIN_ADJECTIVES.name_of(first.text.lower())
     if adjective and len(words) > 1:
         working, words = adjective == "working", words[1:]
-    if (found := _longest(CURRENCY_WORDS, words)) and not is_glued:
+    if (found := _longest(CURRENCY_WORDS, words)) and not is_part:
         return Measure(AMOUNT, found[0], scale, found[1])
     found = _unit(text, number, at, words)
     if found is None:

@@ -26,7 +26,10 @@ _OPENING = re.compile(
     re.MULTILINE,
 )
 _OPENINGS = ("bracketed", "dotted", "number", "letter")
-_IBAN = re.compile(r"(?<![^\W_])[A-Z]{2}[0-9]{2}(?:[ \u00a0-]?[A-Z0-9]){11,30}")
+_IBAN = re.compile(
+    r"(?<![^\W_])[A-Z]{2}[0-9]{2}(?:[ \u00a0-]?[A-Z0-9]){11,30}", re.IGNORECASE
+)
+_LEAST_DIGITS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +102,21 @@ def ibans_in(text: str) -> Iterator[Placed]:
 
     The check digits are not looked at: a wrong one in a draft is to be found out.
     """
-    for match in _IBAN.finditer(text):
-        end = match.start()
-        wanted = IBAN_LENGTHS.get(match[0][:2], 0)
-        read = 0
+    at = 0
+    while match := _IBAN.search(text, at):
+        wanted = IBAN_LENGTHS.get(match[0][:2].upper(), 0)
+        end, read = match.start(), 0
         while read < wanted and end < match.end():
             read += text[end].isalnum()
             end += 1
-        if wanted and read == wanted and not text[end : end + 1].isalnum():
-            key = re.sub(r"[^A-Z0-9]", "", text[match.start() : end])
+        key = re.sub(r"[^A-Z0-9]", "", text[match.start() : end].upper())
+        is_whole = read == wanted > 0 and not text[end : end + 1].isalnum()
+        if is_whole and sum(each.isdecimal() for each in key) >= _LEAST_DIGITS:
             yield Placed(match.start(), end, key)
+            at = end
+        else:
+            # What was taken along may begin one.
+            at = match.start() + 4
 
 
 def _is_code(part: str) -> bool:

@@ -124,6 +124,7 @@ def test_plain_numbers_are_read_as_cldr_writes_them(language: str) -> None:
         ("5 тыс. рублей", "5000", "RUB"),
         ("10 triệu đồng", "10000000", "VND"),
         ("US$2.5bn", "2500000000", "USD"),
+        ("5zł", "5", "PLN"),
         ("15 phần trăm", "15", "%"),
         ("cinci la sută", "5", "%"),
         ("2 puncte procentuale", "2", "pp"),
@@ -177,6 +178,10 @@ def test_codes_and_ibans() -> None:
         ("code", "ac04", ""),
         ("code", "qt07", ""),
         ("code", "qt08", ""),
+    ]
+    assert [each.value for each in facts_in(f"{number.lower()} {number} EUR")] == [
+        number,
+        number,
     ]
     # A wrong check digit in a draft is to be found out, not overlooked.
     assert only("PL62 1090 1014 0000 0712 1981 2874").kind is FactKind.IBAN
