@@ -14,6 +14,7 @@ from knowledge.models.knowledge_base import ChunkPreset
 from knowledge.permissions import Reader
 from retrieval.models import Receipt, ReceiptWords
 from retrieval.results import Occasion
+from retrieval.signing import KeyFileError, private_path
 from retrieval.verification import FlagKind, Outcome
 from retrieval.verify import Verified, VerifyInputError, verify
 from tests.factories import DocumentFactory
@@ -94,6 +95,22 @@ def test_an_occasion_without_a_trace_gets_no_receipt(
     assert verified.outcome is Outcome.VERIFIED
     assert verified.receipt_id == ""
     assert not Receipt.objects.exists()
+
+
+@pytest.mark.req("REL-R7")
+def test_a_draft_is_never_called_verified_without_its_receipt(
+    passage: Passage, reader: Reader
+) -> None:
+    path = private_path()
+    verify(reader, DRAFT, [ref_of(passage)])
+    kept = path.read_bytes()
+    path.write_bytes(b"no key")
+    try:
+        with pytest.raises(KeyFileError):
+            verify(reader, DRAFT, [ref_of(passage)])
+    finally:
+        path.write_bytes(kept)
+    assert Receipt.objects.count() == 1
 
 
 # --- Refs ----------------------------------------------------------------------
