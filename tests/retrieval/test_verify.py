@@ -2,6 +2,7 @@
 
 import json
 import threading
+from pathlib import Path
 
 import pytest
 from django.db import connection, transaction
@@ -99,17 +100,13 @@ def test_an_occasion_without_a_trace_gets_no_receipt(
 
 @pytest.mark.req("REL-R7")
 def test_a_draft_is_never_called_verified_without_its_receipt(
-    passage: Passage, reader: Reader
+    passage: Passage, reader: Reader, settings: Settings, tmp_path: Path
 ) -> None:
-    path = private_path()
+    settings.VAR_DIR = tmp_path
     verify(reader, DRAFT, [ref_of(passage)])
-    kept = path.read_bytes()
-    path.write_bytes(b"no key")
-    try:
-        with pytest.raises(KeyFileError):
-            verify(reader, DRAFT, [ref_of(passage)])
-    finally:
-        path.write_bytes(kept)
+    private_path().write_text("no key")
+    with pytest.raises(KeyFileError):
+        verify(reader, DRAFT, [ref_of(passage)])
     assert Receipt.objects.count() == 1
 
 
