@@ -5,8 +5,6 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -14,7 +12,6 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
@@ -38,8 +35,8 @@ from retrieval.signing import (
     trusted_keys,
 )
 from tests.cast import Cast
-from tests.factories import DocumentFactory, PassageFactory, UserFactory
-from tests.retrieval.receipts import issued, span_of
+from tests.factories import UserFactory
+from tests.retrieval.receipts import issued, replace_text, span_of, unguarded
 from tests.retrieval.shelf import layer_of, put, reader_of
 
 pytestmark = pytest.mark.django_db
@@ -67,30 +64,6 @@ def receipt(passage: Passage) -> Receipt:
         quotes=((0, 12),),
     )
     return issued(reader_of("one"), read=[read], draft=DRAFT, question="When?")
-
-
-def replace_text(source: Source, text: str) -> Document:
-    """Give a source another text, as publishing does."""
-    source.passages.all().delete()
-    source.documents.filter(is_current=True).update(
-        is_current=False, superseded_at=timezone.now() - timedelta(days=60)
-    )
-    document: Document = DocumentFactory(source=source, text=text)
-    PassageFactory(document=document)
-    return document
-
-
-@contextmanager
-def unguarded() -> Iterator[None]:
-    """Take the database's guards away, as whoever owns the database can."""
-    tables = ("retrieval_receipt", "retrieval_receiptwords", "retrieval_receiptread")
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        for table in tables:
-            cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
-        yield
-        for table in tables:
-            cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
 
 
 # --- Who may open it --------------------------------------------------------------------
