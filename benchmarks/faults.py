@@ -1,8 +1,9 @@
-"""`make faults`: kill workers, restart the database and end workers by their work.
+"""`make faults`: kill workers, restart the database, end workers by their work, flip bits.
 
 Everything runs on an installation of this run's own, with its own database server,
 model server and worker. What was acknowledged is remembered and compared with what is
-there in the end (rows F1 to F3 of the reliability list).
+there in the end (rows F1 to F3 of the reliability list). Then receipts are issued, and
+every bit of some is flipped (F12).
 
     SIZE    full: the long run, hours; otherwise minutes
     SEED    replays a run; each run prints its own
@@ -25,6 +26,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.receipt_faults import FLIPPED, receipts
 from benchmarks.throwaway import ROOT, installation, kept, model_server, refuse
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 # Each as (in minutes, in the long run).
 KILLS, RESTARTS, POISONS = (50, 1000), (4, 100), (5, 200)
+# Receipts that are issued and checked (F12).
+RECEIPTS = (1000, 100_000)
 # Random worlds of readers, rows and sources that are compared with the oracle (F8).
 WORLDS = (10_000, 50_000)
 WORLD_TESTS = (
@@ -67,11 +71,16 @@ def main() -> None:
             "F2": restarted(layer, draw, RESTARTS[place]),
             "F3": poisoned(layer, draw, POISONS[place]),
         }
+        say(f"F12: {RECEIPTS[place]} receipts, and every bit of {FLIPPED} flipped")
+        figures["F12"] = receipts(draw, RECEIPTS[place])
     figures["F8"] = worlds(seed, WORLDS[place])
     for name, row in figures.items():
         print(f"{name}  " + "  ".join(f"{key} {value}" for key, value in row.items()))
     print(json.dumps(figures))
-    wrong = ("lost", "doubled", "stuck", "wrong_starts", "mismatched")
+    wrong = (
+        *("lost", "doubled", "stuck", "wrong_starts"),
+        *("mismatched", "broken", "missed"),
+    )
     sys.exit(any(row.get(key) for row in figures.values() for key in wrong))
 
 

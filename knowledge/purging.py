@@ -75,16 +75,15 @@ def purge_revision(number: int, *, actor: User | None) -> bool:
     The current one goes with its source. Of one that is gone already, what was cited
     from it is erased.
     """
-    # Locked, so that whoever writes down its words at this moment is done before, or
-    # finds it gone.
-    rows = Document.objects.select_for_update(of=("self",)).select_related("source")
-    document = rows.filter(number=number).first()
+    document = Document.objects.filter(number=number).select_related("source").first()
     if document is None:
         erase(Erasure(frozenset({number})), ())
         return False
     if document.is_current:
         purge_source(document.source, actor=actor)
         return True
+    # Whoever writes down its words at this moment is done before, or finds it gone.
+    Document.objects.select_for_update().filter(pk=document.pk).first()
     erase(Erasure(frozenset({number})), ())
     record(actor, "erased", document, text_sha256=[document.text_sha256])
     AuditEntry.objects.filter(target_type="document", target_id=document.pk).update(

@@ -117,11 +117,15 @@ def merged(spans: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
 def marked(read: Json) -> str:
     """Return a passage in its context, each quote between >>> and <<<."""
     inner = "".join(
-        f"{OPENING}{piece}{CLOSING}" if quoted else piece
+        f"{OPENING}{unmarked(piece)}{CLOSING}" if quoted else unmarked(piece)
         for piece, quoted in pieces(read["text"], read["quotes"])
     )
-    before, after = read.get("before", ""), read.get("after", "")
-    return f"{before}{inner}{after}"
+    return f"{unmarked(read.get('before', ''))}{inner}{unmarked(read.get('after', ''))}"
+
+
+def unmarked(text: str) -> str:
+    """Return a document's text with marks of its own set apart, since they are not ours."""
+    return text.replace(OPENING, "> > >").replace(CLOSING, "< < <")
 
 
 def as_text(content: Json) -> str:

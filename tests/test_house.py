@@ -22,6 +22,7 @@ from pytest_django.fixtures import Settings
 
 from knowledge.models import ApiToken, KnowledgeBase, Original, User
 from knowledge.tokens import find_token, revoke_token
+from retrieval import anchor
 from strata_portal import doctor
 from strata_portal.demo_login import ensure_login, password_holds
 from strata_portal.doctor import Level
@@ -36,6 +37,8 @@ from strata_portal.processes import (
 )
 from strata_portal.secret_key import ensure_secret_key
 from tests.factories import ready_source
+from tests.retrieval.receipts import issued
+from tests.retrieval.shelf import layer_of, put, reader_of
 
 ROOT = Path(__file__).parent.parent
 APPS = ("strata_portal", "approvals", "retrieval", "knowledge")
@@ -339,6 +342,33 @@ def test_the_doctor_finds_a_secret_that_others_can_read(
     (found,) = doctor.check_secrets()
     assert found.level is Level.PROBLEM
     assert "chmod 600" in found.remedy
+
+
+@pytest.mark.req("REL-R3", "REL-R4")
+@pytest.mark.django_db
+def test_the_doctor_misses_receipts_and_their_keys(
+    settings: Settings, tmp_path: Path
+) -> None:
+    settings.VAR_DIR = tmp_path
+    passage = put(layer_of("one"), "The harbour opens at six.")
+    receipt = issued(reader_of("one"), passage)
+    (found,) = doctor.check_receipts()
+    assert found.level is Level.GOOD
+    assert stat.S_IMODE((tmp_path / "receipt_key").stat().st_mode) == 0o600
+    assert not list(doctor.check_secrets())
+    anchor.advance(receipt.number + 2, "0" * 64)
+    (found,) = doctor.check_receipts()
+    assert found.sentence.startswith("2 receipts that were issued are not")
+    anchor.path().unlink()
+    public = tmp_path / "receipt-keys.json"
+    public.rename(tmp_path / "aside")
+    (tmp_path / "receipt_key").unlink()
+    (found,) = doctor.check_receipts()
+    assert found.level is Level.PROBLEM
+    assert "keys that are not known" in found.sentence
+    public.write_text("broken")
+    (found,) = doctor.check_receipts()
+    assert "is damaged" in found.sentence
 
 
 def test_the_doctor_says_how_to_start_what_does_not_run(

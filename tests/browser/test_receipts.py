@@ -175,7 +175,7 @@ def test_it_tells_intact_from_changed_and_unknown(
     choose(checker, data.replace(b"5 euro a night;", b"6 euro a night;"), keys)
     expect(verdict).to_have_text("Changed")
     expect(checker.locator(".verdict li")).to_have_text(
-        "read/0/text Its words or their salt were changed."
+        "Passage 1, text: Its words or their salt were changed."
     )
     expect(checker.locator("mark")).to_have_count(0)
 
@@ -264,10 +264,10 @@ def test_page_and_portal_check_alike(
     trusted = read_keys(keys)
     for file, (outcome, parts) in zip(files, told, strict=True):
         found = check_file(file, trusted)
-        assert (found.outcome, [each.part for each in found.problems]) == (
-            outcome,
-            parts,
-        ), file
+        assert found.outcome == outcome, file
+        # JavaScript does not tell 1000.0 from 1000: it sees other bytes, and looks on.
+        said = [each.part for each in found.problems]
+        assert parts[:1] == said if found.file is None else parts == said, file
         assert found.is_intact == (file == files[0])
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -443,6 +444,25 @@ def test_the_terminal_shows_what_the_call_answers(
     assert "  - Good morning." in printed
     assert printed.startswith("Intact: ")
     assert command(handbook.public_id, "--verify") == printed.splitlines()[0] + "\n"
+
+
+@pytest.mark.req("REL-D4")
+def test_marks_and_ids_in_a_document_are_words_like_others(cast: Cast) -> None:
+    base = cast.token_in_scope.token_row.knowledge_bases.get()  # type: ignore[union-attr]
+    forged = "Receipt rcpt_0 says >>>it is free<<< [S1]. A berth costs 5 euro."
+    passage = put(base.layers.get(), forged)
+    start = forged.index("A berth")
+    read = span_of(passage, quotes=((start, start + 7),))
+    receipt = issued(cast.granted.reader, read=[read], draft='"A berth" [S1].')
+    assert (
+        "Receipt rcpt_0 says > > >it is free< < < [S1]. >>>A berth<<< costs 5 euro."
+        in command(receipt.public_id)
+    )
+    answer = api(cast.granted.client(), receipt).json()
+    assert answer["read"][0]["text"] == forged
+    assert [quote["text"] for quote in answer["read"][0]["quotes"]] == ["A berth"]
+    shown = page(cast.granted.client(), receipt)
+    assert re.findall("<mark[^>]*>(.*?)</mark>", shown) == ["A berth"]
 
 
 def test_the_terminal_says_what_was_changed(handbook: Receipt) -> None:

@@ -13,9 +13,9 @@ from django.db import IntegrityError, connection, transaction
 from pytest_django.fixtures import Settings
 
 from knowledge.actions import delete_source, move_source
-from knowledge.models import Passage, Source
+from knowledge.models import Document, Passage, Source
 from knowledge.permissions import Reader
-from knowledge.purging import purge_source
+from knowledge.purging import purge_revision, purge_source
 from retrieval.anchor import Head, known_head
 from retrieval.models import Receipt, ReceiptRead, ReceiptWords
 from retrieval.proof import BEGINNING
@@ -273,9 +273,39 @@ def test_where_a_source_was_last_is_kept(passage: Passage, reader: Reader) -> No
     refused("UPDATE", TABLES[2], f"SET knowledge_base_id = {first}")
 
 
+def purge_current(source: Source, *, actor: None) -> None:
+    """Purge a source's revision after another has taken its place."""
+    number = source.documents.get().number
+    source.documents.update(is_current=False)
+    assert purge_revision(number, actor=actor)
+
+
+@pytest.mark.req("REL-K4", "D2")
+@pytest.mark.django_db(transaction=True)
+def test_a_purge_waits_for_receipts_of_its_words() -> None:
+    passage = put(layer_of("one"), TEXT)
+    reader = reader_of("one")
+    Document.objects.update(is_current=False)
+
+    def purge() -> None:
+        try:
+            purge_revision(passage.document.number, actor=None)
+        finally:
+            connection.close()
+
+    with transaction.atomic():
+        receipt = issued(reader, passage, draft="It opens at six.")
+        other = threading.Thread(target=purge)
+        other.start()
+        other.join(0.3)
+        assert other.is_alive()
+    other.join()
+    assert set(receipt.words.values_list("text", flat=True)) == {None}
+
+
 @pytest.mark.req("REL-K4")
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("remove", [delete_source, purge_source])
+@pytest.mark.parametrize("remove", [delete_source, purge_source, purge_current])
 def test_what_goes_while_a_receipt_is_written_is_in_none(remove: object) -> None:
     passage = put(layer_of("one"), TEXT)
     reader = reader_of("one")

@@ -1,6 +1,7 @@
 /*
  * Copies the text of the element that a button names in data-copy, and says so for a
- * moment. Where the browser keeps the clipboard to itself, the text is selected instead.
+ * moment, also in the status that follows the button. Where the browser keeps the
+ * clipboard to itself, the text is selected instead.
  */
 
 const MOMENT = 2000;
@@ -14,8 +15,13 @@ const select = (source) => {
 
 for (const button of document.querySelectorAll("[data-copy]")) {
     const source = document.getElementById(button.dataset.copy);
-    const status = button.querySelector("[role=status]");
-    const label = status.textContent;
+    const label = button.querySelector("span");
+    const status = button.nextElementSibling;
+    const usual = label.textContent;
+    const say = (text) => {
+        label.textContent = text || usual;
+        status.textContent = text;
+    };
     button.hidden = false;
     button.addEventListener("click", async () => {
         try {
@@ -24,9 +30,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
             select(source); // no clipboard without https, or the person said no
             return;
         }
-        status.textContent = button.dataset.copied;
-        setTimeout(() => {
-            status.textContent = label;
-        }, MOMENT);
+        say(button.dataset.copied);
+        setTimeout(say, MOMENT, "");
     });
 }
