@@ -17,6 +17,10 @@ from django.conf import settings
 NAME: Final = "receipt-head.json"
 
 
+class AnchorError(Exception):
+    """The file is damaged, so that it says nothing; the message names it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
     """The newest receipt that is known of: its number and its hash."""
@@ -33,34 +37,37 @@ def path() -> Path:
 def known_head() -> Head | None:
     """Return the newest receipt that was ever committed here, None before the first.
 
-    Raises ValueError where the file is damaged.
+    Raises AnchorError where the file is damaged.
     """
     try:
-        text = path().read_text(encoding="ascii")
+        data = path().read_bytes()
     except FileNotFoundError:
         return None
-    return head_of(text)
+    return head_of(data)
 
 
-def head_of(text: str) -> Head | None:
-    """Return what the file's text says; raises ValueError where it says nothing."""
-    if not text:
+def head_of(data: bytes) -> Head | None:
+    """Return what the file says, None where it is new; raises AnchorError."""
+    if not data:
         return None
-    found = json.loads(text)
-    return Head(int(found["number"]), str(found["sha256"]))
+    try:
+        found = json.loads(data)
+        return Head(int(found["number"]), str(found["sha256"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise AnchorError(f"{NAME} is damaged: it does not name a receipt.") from error
 
 
 def advance(number: int, sha256: str) -> None:
     """Remember a receipt that is committed, unless a newer one is known already.
 
-    Several processes may do so at once. Raises OSError and ValueError.
+    Several processes may do so at once. Raises OSError and AnchorError.
     """
     path().parent.mkdir(parents=True, exist_ok=True)
-    with os.fdopen(os.open(path(), os.O_RDWR | os.O_CREAT, 0o644), "r+") as file:
+    with os.fdopen(os.open(path(), os.O_RDWR | os.O_CREAT, 0o644), "r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         known = head_of(file.read())
         if known is not None and known.number >= number:
             return
         file.seek(0)
-        file.write(json.dumps({"number": number, "sha256": sha256}) + "\n")
+        file.write(json.dumps({"number": number, "sha256": sha256}).encode() + b"\n")
         file.truncate()

@@ -24,7 +24,7 @@ from knowledge.inference.gateway import ModelError
 from knowledge.models import Original, Passage, PassageVector, Source
 from knowledge.models.source import SourceState
 from retrieval.anchor import NAME as HEAD
-from retrieval.anchor import known_head
+from retrieval.anchor import AnchorError, known_head
 from retrieval.models import Receipt
 from retrieval.signing import PRIVATE as RECEIPT_KEY
 from retrieval.signing import PUBLIC, KeyFileError, trusted_keys
@@ -303,7 +303,7 @@ def check_receipts() -> Iterator[Finding]:
     try:
         known = set(trusted_keys())
         head = known_head()
-    except (KeyFileError, ValueError) as error:
+    except (KeyFileError, AnchorError) as error:
         yield problem(
             f"What is kept of receipts beside the database is damaged: {error}",
             f"Bring {PUBLIC} and {HEAD} in {settings.VAR_DIR} back from a backup.",

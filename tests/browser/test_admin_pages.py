@@ -25,6 +25,7 @@ from tests.browser.conftest import Visit
 from tests.browser.looking import WIDTHS, look_at
 from tests.cast import Cast
 from tests.factories import CalibrationFactory, SourceFactory, ready_source
+from tests.retrieval.receipts import issued
 from tests.stored_corpus import Corpus
 
 LISTS = (
@@ -129,6 +130,9 @@ def addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
     found["calibration-page"] = reverse(
         "admin:retrieval_calibration_change", args=[CalibrationFactory().pk]
     )
+    receipt = issued(cast.granted.reader, document.passages.get(), draft="In May [S1].")
+    found["receipts"] = reverse("admin:retrieval_receipt_changelist")
+    found["receipt"] = reverse("admin:retrieval_receipt_change", args=[receipt.pk])
     found["overview"] = reverse("admin:index")
     found["groups"] = reverse("admin:auth_group_changelist")
     found["group"] = reverse("admin:auth_group_change", args=[cast.members.pk])

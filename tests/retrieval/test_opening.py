@@ -271,6 +271,11 @@ def test_a_damaged_receipt_does_not_keep_its_words_from_a_purge(
         ("interaction", "00000000-0000-4000-8000-000000000000", "record"),
         ("signed", "broken", "signed"),
         ("signed", "{}", "file"),
+        (
+            "signed",
+            '{"format":"strata-receipt/1","id":"","key":"","words":{}}',
+            "signed",
+        ),
         ("sha256", "0" * 64, "signed"),
         ("signature", "0" * 128, "signature"),
         ("key_id", "0" * 64, "record"),
@@ -343,6 +348,19 @@ def test_receipts_that_are_missing_are_missed(passage: Passage) -> None:
     assert again.number == 5
     assert [each.part for each in check(again).problems] == ["chain"]
     assert "chain: Another receipt of this number was issued here before." in told()
+
+
+@pytest.mark.parametrize("text", ["broken", "[]", "{}", '{"number":"x","sha256":1}'])
+def test_a_damaged_head_is_told_where_all_are_checked(
+    receipt: Receipt, text: str
+) -> None:
+    anchor.path().write_text(text)
+    assert check(receipt).is_intact
+    assert told() == [
+        "chain: receipt-head.json is damaged: it does not name a receipt."
+    ]
+    with pytest.raises(anchor.AnchorError):
+        anchor.advance(receipt.number, receipt.sha256)
 
 
 def test_the_head_never_goes_back() -> None:
