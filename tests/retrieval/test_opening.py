@@ -2,17 +2,23 @@
 
 import json
 import os
+import random
 import re
 import stat
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
@@ -25,7 +31,7 @@ from knowledge.upkeep import sweep_revisions
 from retrieval import anchor
 from retrieval.models import Receipt, ReceiptWords
 from retrieval.opening import check, check_chain, export, find_receipt, open_receipt
-from retrieval.proof import Outcome
+from retrieval.proof import Check, Outcome
 from retrieval.receipts import new_id
 from retrieval.signing import (
     KeyFileError,
@@ -177,6 +183,43 @@ def test_a_revision_is_kept_while_a_receipt_names_it(
     replace_text(other.source, "Something newer.")
     assert sweep_revisions() == 1
     assert Document.objects.filter(number=passage.document.number).exists()
+
+
+@pytest.mark.req("REL-K4")
+@pytest.mark.django_db(transaction=True)
+def test_opening_while_the_source_is_deleted_or_purged() -> None:
+    layer_of("one")
+    reader = reader_of("one")
+    draw = random.Random(4)
+
+    def run(act: Callable[[], object]) -> object:
+        try:
+            time.sleep(draw.random() / 50)
+            return act()
+        finally:
+            connection.close()
+
+    for remove in (delete_source, purge_source) * 8:
+        receipt = issued(
+            Reader(reader.user_id), put(layer_of("one"), TEXT), draft=DRAFT
+        )
+        source = receipt.reads.get().source
+        assert source is not None
+        acts: list[Callable[[], object]] = [
+            partial(remove, source, actor=None),
+            partial(open_receipt, receipt),
+            partial(find_receipt, Reader(reader.user_id), receipt.public_id),
+            partial(check, receipt),
+        ]
+        with ThreadPoolExecutor(4) as pool:
+            _none, opened, found, checked = pool.map(run, acts)
+        assert found == receipt
+        for each in (checked, getattr(opened, "check", None), check(receipt)):
+            assert isinstance(each, Check)
+            assert each.is_intact, each.problems
+        assert standing(receipt)[0] == (
+            "removed" if remove is delete_source else "erased"
+        )
 
 
 def test_what_stands_around_a_passage_is_shown_with_it(
