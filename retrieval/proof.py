@@ -263,16 +263,14 @@ def check_file(data: bytes, keys: Mapping[str, Ed25519PublicKey]) -> Check:
             )
         )
     problems += wrong_words(file)
-    unknown = {file["signed"]["key"]} - keys.keys()
-    if unknown and not problems and digest(canonical(file["signed"])) == file["sha256"]:
-        return Check(Outcome.UNKNOWN_KEY, (missing_key(unknown.pop()),), file, {})
     problems += wrong_signature(file, keys)
+    if [each.part for each in problems] == ["key"]:
+        return Check(Outcome.UNKNOWN_KEY, tuple(problems), file, {})
     removed = {}
-    for part, row in file["words"].items():
-        if "removed_at" not in row:
-            continue
-        removed[part] = row["removed_at"]
-        problems += wrong_removal(file, part, keys)
+    for part, row in sorted(file["words"].items()):
+        if "removed_at" in row:
+            removed[part] = row["removed_at"]
+            problems += wrong_removal(file, part, keys)
     outcome = Outcome.CHANGED if problems else Outcome.INTACT
     return Check(outcome, tuple(problems), file, removed)
 
