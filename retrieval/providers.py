@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from django.conf import settings
+from django.db import connection
 
 from knowledge.inference.gateway import (
     ModelInputError,
@@ -23,6 +24,8 @@ from retrieval.budget import tokens_of
 # Where QUERY_REWRITE_MODEL names no other: quick, and good enough for a few words.
 ANTHROPIC_MODEL: Final = "claude-haiku-4-5"
 ANTHROPIC_VERSION: Final = "2023-06-01"
+# How endpoints call the most tokens of an answer; newer models refuse the older name.
+LIMITS: Final = ("max_tokens", "max_completion_tokens")
 # Of an answer; the longest that is asked for stays far below.
 MOST_BYTES: Final = 256 * 1024
 
@@ -90,6 +93,7 @@ class OpenAICompatible:
     def __init__(self, url: str, key: str, model: str) -> None:
         self._endpoint = Endpoint(url, bearer(key))
         self._model = model
+        self._limits: tuple[str, ...] = LIMITS
 
     def complete(
         self, instructions: str, message: str, *, most_tokens: int, seconds: float
@@ -97,13 +101,12 @@ class OpenAICompatible:
         """Return what the model writes; see `Provider`."""
         request = {
             "model": self._model,
-            "max_tokens": most_tokens,
             "messages": [
                 {"role": "system", "content": instructions},
                 {"role": "user", "content": message},
             ],
         }
-        answer = self._endpoint.ask("/chat/completions", request, Deadline(seconds))
+        answer = self._ask(request, most_tokens, Deadline(seconds))
         choices = answer.get("choices")
         first = choices[0] if isinstance(choices, list) and choices else None
         said = first.get("message") if isinstance(first, dict) else None
@@ -114,6 +117,23 @@ class OpenAICompatible:
             ("prompt_tokens", "completion_tokens"),
             request,
         )
+
+    def _ask(
+        self, request: dict[str, Any], most_tokens: int, deadline: Deadline
+    ) -> dict[str, Any]:
+        """Return the answer, with the first name of the limit that is not refused."""
+        refused = ModelInputError()
+        for limit in self._limits:
+            try:
+                answer = self._endpoint.ask(
+                    "/chat/completions", {**request, limit: most_tokens}, deadline
+                )
+            except ModelInputError as error:
+                refused = error
+            else:
+                self._limits = (limit,)
+                return answer
+        raise refused
 
 
 class Endpoint:
@@ -131,8 +151,11 @@ class Endpoint:
     ) -> dict[str, Any]:
         """Return the JSON object that answers a request; raises ModelError.
 
-        What a refusal says is not repeated: some repeat the key.
+        What a refusal says is not repeated: some repeat the key. Outside a transaction
+        the database's connection is given back meanwhile, since a model takes seconds.
         """
+        if not connection.in_atomic_block:
+            connection.close()
         with self._breaker.guard():
             status, content = self._http.call("POST", path, request, deadline)
             if status in {401, 403}:

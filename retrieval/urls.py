@@ -2,12 +2,13 @@
 
 from django.urls import path
 
-from retrieval import cited, reading, receipt_pages, views
+from retrieval import asking, cited, reading, receipt_pages, views
 
 app_name = "portal"
 
 urlpatterns = [
     path("", views.search_page, name="search"),
+    path("ask/", asking.ask_page, name="ask"),
     path("read/<str:ref>/", reading.read_page, name="read"),
     path("read/<str:ref>/difference/", cited.difference_page, name="difference"),
     path("cited/<str:turn_id>/<int:mark>/", cited.cited_page, name="cited"),

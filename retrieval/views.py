@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.conf import settings
@@ -14,6 +15,7 @@ from django.db import models
 from django.db.models.functions import RowNumber
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -110,6 +112,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
             "result": result,
             "hits": hits,
             "more": more_address(request) if len(hits) == RESULTS else "",
+            "ask": ask_address(query, chosen),
             "meant": other_query(request, result.did_you_mean) if result else "",
             "warning": result.confidence.warning
             if hits and result is not None and result.confidence is not None
@@ -126,6 +129,12 @@ def more_address(request: HttpRequest) -> str:
     asked = request.GET.copy()
     asked["more"] = "1"
     return f"?{asked.urlencode()}"
+
+
+def ask_address(query: str, chosen: Sequence[str]) -> str:
+    """Return the address that asks the documents the same, in the same layers."""
+    asked = urlencode({"q": query, "layer": list(chosen)}, doseq=True)
+    return f"{reverse('portal:ask')}?{asked}"
 
 
 def other_query(request: HttpRequest, query: str) -> str:

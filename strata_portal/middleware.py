@@ -56,6 +56,7 @@ class ViewingMiddleware:
     READABLE = frozenset(
         {
             "portal:search",
+            "portal:ask",
             "portal:read",
             "portal:difference",
             "portal:source",

@@ -182,6 +182,7 @@ class TestItOnlyReads:
         begin(client, cast.granted.user)
         open_routes = {
             "",
+            "ask/",
             "read/<str:ref>/",
             "read/<str:ref>/difference/",
             "source/<uuid:public_id>/",

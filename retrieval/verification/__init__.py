@@ -4,7 +4,7 @@
 them, then sentences, then facts; each is looked for in the passages that it cites.
 """
 
-from retrieval.verification.check import check_draft
+from retrieval.verification.check import check_draft, sentences_of
 from retrieval.verification.facts import Fact, FactKind, facts_in
 from retrieval.verification.verdict import (
     Flag,
@@ -26,4 +26,5 @@ __all__ = [
     "Verdict",
     "check_draft",
     "facts_in",
+    "sentences_of",
 ]

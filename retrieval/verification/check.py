@@ -66,6 +66,12 @@ def check_draft(draft: str, passages: Sequence[Read]) -> Verdict:
     return _Check(draft, passages).verdict()
 
 
+def sentences_of(draft: str, passages: Sequence[Read]) -> list[str]:
+    """Return a draft's sentences as they are checked; together they are the draft."""
+    check = _Check(draft, passages)
+    return [draft[each.start : each.end] for each in check.sentences]
+
+
 class _Passage:
     """A passage's words and facts, read when they are first asked for."""
 

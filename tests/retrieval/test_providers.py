@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from django.db import connection, transaction
 from pytest_django.fixtures import Settings
 
 from knowledge.inference.gateway import (
@@ -23,7 +24,7 @@ from retrieval.providers import (
     rewording_model,
 )
 from tests import servers
-from tests.servers import Answer, LanguageModel, LocalServer
+from tests.servers import Answer, Handler, LanguageModel, LocalServer
 
 KEY = "sk-a-key-that-nobody-may-meet"
 PATIENT = 60.0
@@ -84,6 +85,22 @@ def test_an_endpoint_gets_no_key_but_its_own(
     assert "Authorization" not in first.headers
     assert second.headers["Authorization"] == "Bearer its-own"
     assert KEY not in f"{language_model.prompts}"
+
+
+@pytest.mark.req("S1-QRW-05")
+def test_an_endpoint_may_call_the_limit_by_its_newer_name() -> None:
+    asked = []
+
+    def answer(handler: Handler) -> None:
+        asked.append(handler.read_json())
+        content = b'{"choices": [{"message": {"content": "Hello."}}]}'
+        handler.send_content(400 if "max_tokens" in asked[-1] else 200, content)
+
+    with LocalServer(answer) as server:
+        provider = OpenAICompatible(f"{server.url}/v1", "", "newer")
+        for _time in range(2):
+            assert ask(provider).text == "Hello."
+    assert [each.get("max_completion_tokens") for each in asked] == [None, 10, 10]
 
 
 def test_answers_are_worded_only_where_that_is_wanted(
@@ -173,6 +190,18 @@ def test_a_dead_provider_is_left_alone_for_a_while() -> None:
             with pytest.raises(ModelUnavailableError, match="status 500"):
                 ask(provider)
         assert server.requests == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_database_is_free_while_a_model_takes_its_time(
+    language_model: LanguageModel,
+) -> None:
+    connection.ensure_connection()
+    with transaction.atomic():
+        ask(Anthropic(language_model.url, KEY, "claude"))
+        assert connection.connection is not None
+    ask(Anthropic(language_model.url, KEY, "claude"))
+    assert connection.connection is None
 
 
 def test_a_provider_that_counts_no_tokens_is_estimated() -> None:

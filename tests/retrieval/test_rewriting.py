@@ -8,11 +8,12 @@ from pytest_django.fixtures import Settings
 
 from knowledge.models import Department, LedgerEntry, User
 from knowledge.permissions import Reader
+from retrieval.ask import ask
 from retrieval.journal import Journal
 from retrieval.reach import Reach
 from retrieval.rewriting import MOST_ADDED, Rewrite, first_list, rewrite
 from tests import servers
-from tests.retrieval.shelf import layer_of, reader_of
+from tests.retrieval.shelf import layer_of, put, reader_of
 from tests.servers import LanguageModel, LocalServer
 
 pytestmark = pytest.mark.django_db
@@ -74,6 +75,18 @@ def test_a_model_adds_searches_after_the_question(
     assert done.milliseconds > 0
     assert "rewrite" in journal.stage_ms
     assert journal.notices == []
+
+
+@pytest.mark.req("S1-QRW-01")
+def test_an_ask_searches_what_the_model_adds(
+    reader: Reader, language_model: LanguageModel
+) -> None:
+    passage = put(layer_of("handbook"), "Cycles are locked behind the reading room.")
+    assert ask(reader, QUESTION).passages == ()
+    language_model.says = ('["cycles locked"]',)
+    answer = ask(reader, QUESTION)
+    assert answer.queries == (QUESTION, "cycles locked")
+    assert [each.text for each in answer.passages] == [passage.text]
 
 
 @pytest.mark.req("S1-QRW-04", "S1-PRV-03")

@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from retrieval import verification
-from retrieval.verification import Flag, FlagKind, Outcome, Read, Verdict, check_draft
+from retrieval.verification import (
+    Flag,
+    FlagKind,
+    Outcome,
+    Read,
+    Verdict,
+    check_draft,
+    sentences_of,
+)
 
 NOTICE = "7.2 Either party may end this agreement\nwith ninety days' written notice."
 FEES = (
@@ -288,6 +296,18 @@ def test_a_passage_flag_concerns_the_ref_and_not_the_draft() -> None:
 
 
 # --- The verdict ---------------------------------------------------------------
+
+
+@pytest.mark.req("S1-VER-08", "S1-VER-09")
+def test_a_draft_is_its_sentences() -> None:
+    draft = 'It ends "soon. Or later" [S1]. Within 2.5 days? [S2]\nBe fair.'
+    sentences = sentences_of(draft, PASSAGES)
+    assert "".join(sentences) == draft
+    assert [each.strip() for each in sentences if each.strip()] == [
+        'It ends "soon. Or later" [S1].',
+        "Within 2.5 days? [S2]",
+        "Be fair.",
+    ]
 
 
 @pytest.mark.req("S1-VER-13")

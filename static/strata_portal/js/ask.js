@@ -1,0 +1,37 @@
+/*
+ * The page for asking: Enter sends the question (Shift and Enter make a line), a numbered
+ * mark and its source light up together, and a button with data-copy="text" copies that
+ * text. All else, the live steps too, works without this script.
+ */
+
+const question = document.querySelector("textarea[data-sends]");
+question?.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    if (question.value.trim()) question.form.requestSubmit();
+});
+
+const light = (number) => {
+    for (const each of document.querySelectorAll("[data-cite].is-lit")) {
+        each.classList.remove("is-lit");
+    }
+    if (!number) return;
+    for (const each of document.querySelectorAll(`[data-cite="${CSS.escape(number)}"]`)) {
+        each.classList.add("is-lit");
+    }
+};
+
+for (const name of ["mouseover", "focusin"]) {
+    document.addEventListener(name, (event) => {
+        light(event.target.closest("[data-cite]")?.dataset.cite);
+    });
+}
+
+for (const button of document.querySelectorAll("button[data-copy]")) {
+    button.hidden = !navigator.clipboard;
+    button.addEventListener("click", async () => {
+        await navigator.clipboard.writeText(button.dataset.copy);
+        const said = button.querySelector("[data-copy-said]");
+        said.textContent = button.dataset.copied;
+    });
+}

@@ -1,0 +1,208 @@
+"""Asking in a real browser: how it looks, what moves, and what stays inert."""
+
+import threading
+from collections.abc import Iterator
+from urllib.parse import urlencode
+
+import pytest
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe
+from django.core.asgi import get_asgi_application
+from django.db import connections
+from playwright.sync_api import Page, expect
+from pytest_django.fixtures import Settings
+
+from tests.browser.conftest import SCREENSHOTS, Visit
+from tests.browser.test_pages import EVIL, MODES, overflow
+from tests.cast import Cast
+from tests.servers import LanguageModel, Prompt
+from tests.stored_corpus import Corpus
+
+QUESTION = "How soon do we confirm a complaint?"
+FACT = 'Complaints are confirmed "within five working days" [S1].'
+SEARCHES = '["confirming complaints", "first answer"]'
+DRAFT = f"{FACT} The answer comes from the branch that was addressed [S1, S2]."
+PAGES = {
+    "start": {},
+    "passages": {"q": QUESTION},
+    "quotes": {"q": QUESTION, "quotes": "1"},
+    "partly": {"q": f"{QUESTION} And is form ZZ-999 needed?"},
+    "nothing": {"q": "Who won the regatta on the moon?"},
+    "refused": {"q": "\x01"},
+}
+
+
+def address(**fields: str) -> str:
+    return f"/ask/?{urlencode(fields)}"
+
+
+@pytest.fixture
+def language_model(settings: Settings) -> Iterator[LanguageModel]:
+    """A model that is set up to reword questions and to word answers."""
+    with LanguageModel(
+        lambda prompt: SEARCHES if is_rewording(prompt) else DRAFT
+    ) as model:
+        point_to(model, settings)
+        yield model
+
+
+def point_to(model: LanguageModel, settings: Settings) -> None:
+    settings.ANTHROPIC_BASE_URL = model.url
+    settings.ANTHROPIC_API_KEY = "sk-for-tests"
+    settings.STRATA_DRAFTING = True
+
+
+def is_rewording(prompt: Prompt) -> bool:
+    return '"layers"' in prompt.message
+
+
+def look_at(page: Page, name: str, width: int, scheme: str) -> Iterator[str]:
+    """Keep a screenshot, and yield what is wrong with a page."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(
+        path=SCREENSHOTS / f"ask-{name}-{width}-{scheme}.png", full_page=True
+    )
+    if (pixels := overflow(page)) > 0:
+        yield f"{name} is {pixels} px too wide"
+    report = Axe().run(page)
+    if report.violations_count:
+        yield f"{name}: {report.generate_report()}"
+
+
+@pytest.mark.parametrize(("width", "scheme"), MODES)
+def test_answers_fit_read_well_and_keep_the_policy(
+    visit: Visit,
+    corpus: Corpus,
+    cast: Cast,
+    settings: Settings,
+    width: int,
+    scheme: str,
+) -> None:
+    page = visit.window(width, scheme)
+    visit.sign_in(page, cast.granted.user)
+    wrong = []
+    for name, fields in PAGES.items():
+        page.goto(address(**fields))
+        wrong += look_at(page, name, width, scheme)
+    with LanguageModel(SEARCHES, DRAFT) as model:
+        point_to(model, settings)
+        page.goto(address(q=QUESTION))
+    expect(page.locator(".answer-words")).to_contain_text("five working days")
+    wrong += look_at(page, "worded", width, scheme)
+    assert not wrong, "\n".join(wrong)
+    # The browser says of a refused question that its page was no good; that is so.
+    visit.problems = [each for each in visit.problems if "400" not in each]
+
+
+def test_marks_and_sources_light_up_together_and_the_receipt_is_copied(
+    visit: Visit, corpus: Corpus, cast: Cast, language_model: LanguageModel
+) -> None:
+    page = visit.window(permissions=["clipboard-read", "clipboard-write"])
+    visit.sign_in(page, cast.granted.user)
+    page.goto(address(q=QUESTION))
+    mark = page.locator(".answer-words .cite").first
+    mark.hover()
+    expect(page.locator("#source-1")).to_have_class("hit source is-lit")
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    receipt = page.locator(".receipt-line code").inner_text()
+    assert page.evaluate("navigator.clipboard.readText()") == receipt
+    mark.click()
+    expect(page.locator("#cited")).to_be_in_viewport()
+
+
+def test_the_keyboard_alone_asks_and_opens(
+    visit: Visit, corpus: Corpus, cast: Cast
+) -> None:
+    page = visit.window()
+    visit.sign_in(page, cast.granted.user, "/ask/")
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Enter")
+    expect(page.locator(".answer")).to_be_visible()
+    page.keyboard.press("j")
+    expect(page.locator("[data-item-link]").first).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#cited")).to_be_in_viewport()
+
+
+def test_without_scripts_all_is_there(
+    visit: Visit, corpus: Corpus, cast: Cast, language_model: LanguageModel
+) -> None:
+    page = visit.window(java_script_enabled=False)
+    visit.sign_in(page, cast.granted.user, "/ask/")
+    page.fill("#q", QUESTION)
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator(".answer-words")).to_contain_text("five working days")
+    # Nothing offers what would not work.
+    expect(page.get_by_role("button", name="Copy")).to_have_count(0)
+    page.locator(".answer-words .cite").first.click()
+    expect(page.locator("#cited")).to_be_visible()
+
+
+@pytest.mark.req("REL-X9")
+def test_what_a_model_writes_stays_inert(
+    visit: Visit, corpus: Corpus, cast: Cast, settings: Settings
+) -> None:
+    page = visit.window()
+    visit.sign_in(page, cast.granted.user)
+    with LanguageModel(SEARCHES, f"{FACT}\n{EVIL}") as model:
+        point_to(model, settings)
+        page.goto(address(q=QUESTION))
+    # What a window complains of fails the test at its end.
+    expect(page.locator(".answer")).to_be_visible()
+
+
+@pytest.fixture
+def asgi_url(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, transactional_db: None
+) -> Iterator[str]:
+    """Where the portal runs as an installation runs it, under uvicorn."""
+    # Each request has a thread of its own, which must not leave its connection behind.
+    monkeypatch.setitem(connections.settings["default"], "CONN_MAX_AGE", 0)
+    server = uvicorn.Server(
+        uvicorn.Config(get_asgi_application(), port=0, lifespan="off", log_config=None)
+    )
+    listening = server.config.bind_socket()
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+
+
+# Files of the look come through WhiteNoise, which Django has to read as a whole here.
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume")
+@pytest.mark.parametrize(("width", "scripts"), [(1280, True), (390, False)])
+def test_steps_are_seen_while_it_works(
+    visit: Visit,
+    asgi_url: str,
+    cast: Cast,
+    settings: Settings,
+    width: int,
+    *,
+    scripts: bool,
+) -> None:
+    release = threading.Event()
+
+    def slowly(prompt: Prompt) -> str:
+        if is_rewording(prompt):
+            return SEARCHES
+        release.wait(60)
+        return DRAFT
+
+    visit.url = asgi_url
+    page = visit.window(width, java_script_enabled=scripts)
+    visit.sign_in(page, cast.granted.user)
+    with LanguageModel(slowly) as model:
+        point_to(model, settings)
+        page.goto(address(q=QUESTION), wait_until="commit")
+        try:
+            step = page.get_by_text("Wording an answer")
+            expect(step).to_be_visible()
+            expect(page.locator(".answer")).to_have_count(0)
+            page.screenshot(path=SCREENSHOTS / f"ask-steps-{width}.png")
+        finally:
+            release.set()
+        expect(page.locator(".answer-words")).to_contain_text("five working days")
+        expect(step).to_be_hidden()
