@@ -25,6 +25,7 @@ _OPENING = re.compile(
     r"|(?P<letter>[^\W\d_]|[ivx]{2,5})[.)])(?=\s)",
     re.MULTILINE,
 )
+_NAME = re.compile(r"(?<!\w)(?=[^\W\d_]+\w*\d)(?=[^\W_]+_)\w{3,64}(?!\w)")
 _OPENINGS = ("bracketed", "dotted", "number", "letter")
 _IBAN = re.compile(
     r"(?<![^\W_])[A-Z]{2}[0-9]{2}(?:[ \u00a0-]?[A-Z0-9]){11,30}", re.IGNORECASE
@@ -87,7 +88,13 @@ def outer_parts(key: str) -> list[str]:
 
 
 def codes_in(text: str) -> Iterator[Placed]:
-    """Yield the codes of a text; of codes that a slash joins, each."""
+    """Yield the codes of a text; of codes that a slash joins, each.
+
+    A name with an underscore and a digit (`x86_64`) is one too: a digit more or less
+    makes it another.
+    """
+    for match in _NAME.finditer(text):
+        yield Placed(match.start(), match.end(), match[0].casefold())
     for start, end, code in placed_codes(text):
         parts = code.split("/")
         if len(parts) > 1 and all(_is_code(part) for part in parts):

@@ -179,6 +179,7 @@ def test_codes_and_ibans() -> None:
         ("code", "qt07", ""),
         ("code", "qt08", ""),
     ]
+    assert normal("x86_64, read_only") == [("code", "x86_64", "")]
     assert [each.value for each in facts_in(f"{number.lower()} {number} EUR")] == [
         number,
         number,
