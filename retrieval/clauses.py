@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import product
+from math import prod
 
 from knowledge.naming import fold
 from knowledge.structure import Unit, number_key, roman_value
@@ -117,8 +118,11 @@ _PLAIN = frozenset({"cap", "art", "alin", "ust", "lit", "pkt", "pct", "sec", "pa
 _LETTERED = re.compile(r"annex|appendix|lit|liter\w{1,2}|diem|пп|подпункт\w{0,3}|pkt")
 # Vietnamese labels whose letters, without their tones, are other words too.
 _TONED = {"muc": "mục", "diem": "điểm", "phan": "phần", "dieu": "điều"}
-# "Articles 1 to 60, paragraphs 1 to 60" names no more clauses than a person could mean.
-_MOST_COMBINATIONS = 60
+# Beyond as many combinations, such as of "Articles 1 to 60, paragraphs 1 to 60", each
+# number is still named, but not with each other one.
+_MOST_COMBINATIONS = 24
+# So many numbers of a text are spelt out between the ends of ranges.
+_MOST_SPELT_OUT = 1000
 _RAISED = "¹²³⁴⁵⁶⁷⁸⁹"
 _NUMBER = (
     r"(?:\((?:\d{1,3}|[^\W\d_]|[ivx]{2,5})\)"
@@ -279,10 +283,12 @@ def _versioned(query: str, match: re.Match[str]) -> Reference:
 
 
 def _groups(query: str, folded: str) -> Iterator[_Group]:
-    at = 0
+    at, count = 0, 0
     while match := _GROUP.search(folded, at):
         unit = next(u for u, words in _UNIT_PATTERNS if words.fullmatch(match["label"]))
-        numbers = list(_numbers(query, match, unit))
+        spells_out = count < _MOST_SPELT_OUT
+        numbers = list(_numbers(query, match, unit, spells_out=spells_out))
+        count += len(numbers)
         if not numbers or not _is_label(query, match):
             at = match.end("label")
             continue
@@ -308,8 +314,13 @@ def _is_label(query: str, match: re.Match[str]) -> bool:
     return not is_lone or is_closed or _LETTERED.fullmatch(label) is not None
 
 
-def _numbers(query: str, match: re.Match[str], unit: Unit) -> Iterator[tuple[str, int]]:
-    """Yield the numbers of a label as they are written, with their ends."""
+def _numbers(
+    query: str, match: re.Match[str], unit: Unit, *, spells_out: bool
+) -> Iterator[tuple[str, int]]:
+    """Yield the numbers of a label as they are written, with their ends.
+
+    Those between the ends of a range come too where `spells_out` says so.
+    """
     first = query[match.start("first") : match.end("first")]
     if not _is_number(first, unit):
         return
@@ -321,7 +332,8 @@ def _numbers(query: str, match: re.Match[str], unit: Unit) -> Iterator[tuple[str
         plain = re.fullmatch(r"[\d.]+[a-z]?|[IVX]+|\(?\w\)?", number)
         if not _is_number(number, unit) or (not plain and not number[0].isdecimal()):
             return
-        for one in _up_to(last, number, item["between"]):
+        several = _up_to(last, number, item["between"]) if spells_out else [number]
+        for one in several:
             yield one, item.end()
         at, last = item.end(), number
 
@@ -431,10 +443,7 @@ def _references(
         groups = _with_russian_parts(groups)
     whole = query[chain.start : chain.end]
     several = any(len(group.numbers) > 1 for group in groups)
-    combinations = islice(
-        product(*(group.numbers for group in groups)), _MOST_COMBINATIONS
-    )
-    for numbers in combinations:
+    for numbers in _combinations([group.numbers for group in groups]):
         parts = [
             (group.unit, number_key(_plain(number)))
             for group, number in zip(groups, numbers, strict=True)
@@ -446,6 +455,15 @@ def _references(
                 for group, number in zip(groups, numbers, strict=True)
             )
         yield _reference(written, parts)
+
+
+def _combinations(numbers: Sequence[Sequence[str]]) -> Iterator[tuple[str, ...]]:
+    """Yield each number of a unit with those of the others."""
+    if prod(len(each) for each in numbers) <= _MOST_COMBINATIONS:
+        yield from product(*numbers)
+        return
+    for index in range(max(len(each) for each in numbers)):
+        yield tuple(each[index % len(each)] for each in numbers)
 
 
 def _with_russian_parts(groups: Sequence[_Group]) -> list[_Group]:

@@ -25,7 +25,7 @@ _OPENING = re.compile(
     r"|(?P<letter>[^\W\d_]|[ivx]{2,5})[.)])(?=\s)",
     re.MULTILINE,
 )
-_NAME = re.compile(r"(?<!\w)(?=[^\W\d_]+\w*\d)(?=[^\W_]+_)\w{3,64}(?!\w)")
+_NAME = re.compile(r"(?<!\w)(?=[^\W\d_])(?=\w{0,63}\d)(?=[^\W_]{0,63}_)\w{3,64}(?!\w)")
 _OPENINGS = ("bracketed", "dotted", "number", "letter")
 _IBAN = re.compile(
     r"(?<![^\W_])[A-Z]{2}[0-9]{2}(?:[ \u00a0-]?[A-Z0-9]){11,30}", re.IGNORECASE

@@ -95,3 +95,33 @@ def test_the_work_grows_as_the_text_does(piece: str) -> None:
         small, large = steps(work(1_000)), steps(work(4_000))
         # Four times the text; what does not grow with it only helps.
         assert large <= 4.5 * small + 500
+
+
+@pytest.mark.req("REL-P8")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "run",
+    [
+        "a",
+        "A-",
+        "a.",
+        "a@",
+        "a_",
+        "_",
+        ".",
+        "-",
+        " ",
+        "\n",
+        "(",
+        "[",
+        '"',
+        "«",
+        "e\u0323\u0302",
+    ],
+)
+def test_no_pattern_goes_over_a_long_run_again_and_again(run: str) -> None:
+    # Calls are not counted within a pattern. One that takes steps by the square of the
+    # length would need minutes for 100 kB; all of them together need a moment.
+    text = (run * 100_000)[:100_000]
+    assert check_draft(f"{text} [S1]", PASSAGES).outcome is not None
+    Holdings(text)
