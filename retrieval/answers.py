@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -88,6 +88,13 @@ class Passage:
     def cut(self) -> bool:
         """Whether a named section goes on after it."""
         return self.hit.cut
+
+
+def numbered(hits: Sequence[Hit]) -> tuple[Passage, ...]:
+    """Return what is handed back, from S1 on."""
+    return tuple(
+        Passage(f"S{number}", hit, hit.citation) for number, hit in enumerate(hits, 1)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.conf import settings
 
 from knowledge.permissions import Reader
-from retrieval.answers import Answer, Mode, Progress, Step
+from retrieval.answers import Answer, Mode, Progress, Step, numbered
 from retrieval.budget import CHARACTERS_A_TOKEN, pack
 from retrieval.composing import (
     Asking,
@@ -20,7 +20,6 @@ from retrieval.composing import (
     at_best_one,
     checked_mode,
     compose,
-    numbered,
 )
 from retrieval.engine import choose
 from retrieval.evidence import with_sections

@@ -487,7 +487,8 @@ def relaxed_query(reach: Reach, query: KeywordQuery, count: int) -> Sql:
                sum(factor * weight * CASE WHEN kind = 'word'
                    THEN {saturated(reach)} ELSE 1 END) AS score,
                bool_and({marked}) AS is_marked,
-               sum(weight) FILTER (WHERE kind = 'word')
+               -- A passage may hold no more than two words' neighbourhood.
+               coalesce(sum(weight) FILTER (WHERE kind = 'word'), 0)
                    / (SELECT sum(weight) FROM rarity JOIN unit USING (number)
                       WHERE kind = 'word') AS share,
                ARRAY(SELECT exact_text FROM counted JOIN unit USING (number)

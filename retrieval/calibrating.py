@@ -4,19 +4,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
 from knowledge.language import language_of
 from knowledge.models import EmbeddingSpace, User
 from knowledge.models.audit import record
+from retrieval import reranking
+from retrieval.answers import numbered
+from retrieval.budget import pack
 from retrieval.calibration import numbers_of, scorer_of
 from retrieval.embedding import QueryVector, embed_now
-from retrieval.engine import find
+from retrieval.engine import Found, choose, find
+from retrieval.extractive import documents_of, raw_scores, sentences_of
 from retrieval.interaction import LANGUAGES, Score, differ
 from retrieval.journal import Journal
 from retrieval.models import Calibration
-from retrieval.reach import Reach
-from retrieval.reranking import raw_scores
+from retrieval.reach import Reach, reader_of
 from retrieval.results import Basis
 from retrieval.scales import FitError, Observation, Scale, fit, held_out
 from retrieval.tuning import Tuning
@@ -94,9 +98,31 @@ def observe(
     ]
     yield Basis.SIMILARITY, best_of(similar, language)
     ids = [row.passage_id for row in found.fused[: tuning.rerank_depth]]
-    reranked = raw_scores(vector.space, vector.tokens, text, ids)
+    reranked = reranking.raw_scores(vector.space, vector.tokens, text, ids)
     if reranked or not ids:
         yield Basis.RERANK, best_of(reranked.values(), language)
+        sentences = sentence_scores(reach, text, tuning, found)
+        yield Basis.SENTENCES, best_of(sentences, language)
+
+
+def sentence_scores(
+    reach: Reach, text: str, tuning: Tuning, found: Found
+) -> list[Score]:
+    """Return the raw scores of the sentences that an extractive ask would weigh."""
+    chosen = choose(
+        reach,
+        text,
+        found,
+        tuning=replace(tuning, reranking=True),
+        count=RESULTS,
+        journal=Journal(),
+        reranks=True,
+    )
+    packed = pack(chosen.hits, budget=settings.ANSWER_TOKEN_BUDGET)
+    passages = numbered(packed.kept)
+    documents = documents_of(reader_of(reach.knowledge_base_ids, None), passages)
+    touched = list(sentences_of(passages, documents))
+    return [score for _sentence, score in raw_scores(text, touched, found.vector)]
 
 
 def best_of(scores: Iterable[Score], language: str) -> Observation:

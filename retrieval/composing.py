@@ -27,7 +27,7 @@ from retrieval.models import Turn
 from retrieval.names import find_names, missing_names
 from retrieval.notes import Named, next_step, settle
 from retrieval.queries import Searched
-from retrieval.reach import Reach
+from retrieval.reach import Reach, Sql, rows_of
 from retrieval.results import (
     Branch,
     Confidence,
@@ -38,6 +38,7 @@ from retrieval.results import (
 from retrieval.search import Asked, SearchInputError
 from retrieval.sections import SectionsFound
 
+CONTEXTS = "SELECT context, text FROM knowledge_passage WHERE id = ANY(%s)"
 # Of a question's words, by their rarity, where there are no scores to go by.
 MOST_WORDS = 0.75
 
@@ -94,13 +95,6 @@ def at_best_one(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     best = max((hit.score for hit in hits), default=0.0)
     return tuple(
         replace(hit, score=hit.score / best if best > 0 else 0.0) for hit in hits
-    )
-
-
-def numbered(hits: Sequence[Hit]) -> tuple[Passage, ...]:
-    """Return what is handed back, from S1 on."""
-    return tuple(
-        Passage(f"S{number}", hit, hit.citation) for number, hit in enumerate(hits, 1)
     )
 
 
@@ -196,15 +190,19 @@ def what_is_named(
     """Return what a question asks about by name, and what of it is not there.
 
     A name may stand in the text of a passage, of a chosen sentence (S1-MIS-16), or in
-    where a passage is said to stand: its file, title and headings.
+    where a passage is said to stand: its file, title and headings, and the head of the
+    table that it goes on with.
     """
     names = find_names(text)
     texts = [where_and_what(passage) for passage in passages]
     if quoted is not None:
         texts += [sentence.text for sentence in quoted.sentences]
+    missing = missing_names(names, texts)
+    if missing:
+        missing = missing_names(missing, with_contexts(passages))
     return Named(
         names=names,
-        missing_names=missing_names(names, texts),
+        missing_names=missing,
         references=[one for one in sections.references if one.labelled],
         missing_references=sections.missing,
     )
@@ -216,6 +214,16 @@ def where_and_what(passage: Passage) -> str:
     return "\n".join(
         (passage.text, citation.file, citation.title, citation.clause_path)
     )
+
+
+def with_contexts(passages: Sequence[Passage]) -> list[str]:
+    """Return the passages' texts below what was indexed with them (D8).
+
+    The ids are of passages that the reader was shown.
+    """
+    ids = [passage.hit.passage_id for passage in passages]
+    rows = rows_of(Sql(CONTEXTS, ([pk for pk in ids if pk is not None],)))
+    return [f"{context}\n{text}" for context, text in rows]
 
 
 def warnings_about(given: Sequence[Passage] | Sequence[Sentence]) -> tuple[str, ...]:

@@ -20,12 +20,16 @@ from retrieval.budget import CHARACTERS_A_TOKEN, room_beside, tokens_of
 from retrieval.citations import PLACE, address, parse_ref
 from retrieval.confidence import MARKS, Status, status
 from retrieval.embedding import QueryVector
+from retrieval.interaction import Score
 from retrieval.notes import clause_of
 from retrieval.quotable import LONGEST, Span, sentences_touched
 from retrieval.results import Basis, Match
 from retrieval.weighing import probabilities, weigh, weigh_texts
 
 MOST_SENTENCES = 5
+
+# A sentence with the passage that touches it, and its span in the document.
+Touched = tuple[Passage, Span, Sentence]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ def documents_of(reader: Reader, passages: Sequence[Passage]) -> dict[str, Docum
 
 def sentences_of(
     passages: Sequence[Passage], documents: Mapping[str, Document]
-) -> Iterator[tuple[Passage, Span, Sentence]]:
+) -> Iterator[Touched]:
     """Yield the sentences that passages touch and that can be quoted whole."""
     address_of_place = address()
     lines = {name: LineMap(row.text) for name, row in documents.items()}
@@ -157,32 +161,47 @@ def sentence_at(
 
 def weighed(
     text: str,
-    found: Sequence[tuple[Passage, Span, Sentence]],
+    found: Sequence[Touched],
     space: EmbeddingSpace | None,
     compared: QueryVector | None,
 ) -> list[Sentence]:
-    """Return the sentences that are short enough to be quoted, each once, with scores.
+    """Return the sentences that can be quoted, each once, with their probabilities.
 
     One that several passages touch has its best score, and the id of the first.
     """
-    short = [row for row in found if row[1][1] - row[1][0] <= LONGEST]
-    if settings.RERANKING_MODEL:
-        scores = weigh_texts(text, [sentence.text for _p, _s, sentence in short])
-    else:
-        spans: dict[int, list[Span]] = {}
-        for passage, span, _sentence in short:
-            spans.setdefault(passage.hit.passage_id or 0, []).append(span)
-        raw = weigh(text, spans, compared)
-        rows = [(passage.hit.passage_id or 0, span) for passage, span, _s in short]
-        short = [row for row, key in zip(short, rows, strict=True) if key in raw]
-        scores = [raw[key] for key in rows if key in raw]
+    raw = raw_scores(text, found, compared)
+    told = probabilities(space, text, [score for _sentence, score in raw])
     best: dict[str, Sentence] = {}
-    told = probabilities(space, text, scores)
-    for (_passage, _span, sentence), score in zip(short, told, strict=True):
+    for (sentence, _score), score in zip(raw, told, strict=True):
         known = best.setdefault(sentence.ref, replace(sentence, score=score))
         if score > known.score:
             best[sentence.ref] = replace(known, score=score)
     return list(best.values())
+
+
+def raw_scores(
+    text: str, found: Sequence[Touched], compared: QueryVector | None
+) -> list[tuple[Sentence, Score]]:
+    """Return the sentences that are short enough to be quoted, with raw scores.
+
+    Raises ScoringError where nothing can weigh them.
+    """
+    short = [row for row in found if row[1][1] - row[1][0] <= LONGEST]
+    sentences = [sentence for _passage, _span, sentence in short]
+    if settings.RERANKING_MODEL:
+        scores = weigh_texts(text, [sentence.text for sentence in sentences])
+        return list(zip(sentences, scores, strict=True))
+    # Named sections, which have no passage of their own, are not weighed.
+    keys = [(passage.hit.passage_id or 0, span) for passage, span, _sentence in short]
+    spans: dict[int, list[Span]] = {}
+    for pk, span in keys:
+        spans.setdefault(pk, []).append(span)
+    raw = weigh(text, spans, compared)
+    return [
+        (sentence, raw[key])
+        for sentence, key in zip(sentences, keys, strict=True)
+        if key in raw
+    ]
 
 
 def fitting(

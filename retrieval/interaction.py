@@ -3,13 +3,12 @@
 Not every word of a question says the same: those that `content_words` drops count
 little, names and numbers a little more than others. Where question and passage are in
 different languages, the question's tokens are moved over first (see
-`knowledge.inference.languages`). And a passage that answers a question stands out from
-the others that were found for it; where nothing answers, all are about as near.
+`knowledge.inference.languages`).
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,12 +18,6 @@ from knowledge.terms import content_words, words
 
 LANGUAGES = ("en", "pl", "ro", "ru", "vi")
 FUNCTION_WEIGHT, NAME_WEIGHT = 0.2, 1.25
-
-# How much standing out counts, against what the passages after the best four score on
-# average. With fewer others than that the usual distance to the best is taken.
-STANDING_OUT = 0.5
-BEST, LEAST_OTHERS = 4, 4
-USUAL_DISTANCE = 0.12
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -126,21 +119,6 @@ def moved_to(
         way = means[language] - means[query.language]
         moved[language] = shifted(query.vectors, way)
     return moved[language], crosses
-
-
-def standing_out(scores: Sequence[Score]) -> list[Score]:
-    """Return the scores of one search, more apart; their order stays."""
-    ordered = sorted((score.raw for score in scores), reverse=True)
-    if not ordered:
-        return []
-    others = ordered[BEST:]
-    rest = ordered[0] - USUAL_DISTANCE
-    if len(others) >= LEAST_OTHERS:
-        rest = sum(others) / len(others)
-    return [
-        replace(score, raw=score.raw + STANDING_OUT * (score.raw - rest))
-        for score in scores
-    ]
 
 
 def differ(query_language: str, passage_language: str) -> bool:

@@ -27,14 +27,15 @@ LEAST_CAPITALS = 8
 LEAST_WORDS = 3
 
 _BLANK = "\x00"
-_ADDRESS = re.compile(r"(?:https?|ftp)://\S+|[\w.+-]+@[\w-]+\.[\w.-]+")
+_ADDRESS = re.compile(r"(?:https?|ftp)://\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+")
 _BRACKETED = re.compile(
-    r"[^\W\d]\w*(?:\.[^\W\d]\w*)*\[(?P<quote>[\"'“”„’‘]?)\w[\w.-]*[\"'“”’‘]?\]"
+    r"(?<![\w.])[^\W\d]\w*(?:\.[^\W\d]\w*)*\[(?P<quote>[\"'“”„’‘]?)\w[\w.-]*[\"'“”’‘]?\]"
 )
 _IDENTIFIER = re.compile(r"(?<![\w.])[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _DUNDER = re.compile(r"__\w+__")
 _SNAKE = re.compile(r"_*[^\W_]+(?:_+[^\W_]+)+_*")
+_NUMBERED = re.compile(r"([^\W\d_]+)[\s-]0*([1-9]\d*)")
 _RUN = re.compile(r"[^\W\d_]+|\d+")
 _BRACKETS = frozenset("[]")
 _OPENING = r"[\s\[\]\"'“”„’‘]{1,4}"
@@ -51,8 +52,12 @@ class Name:
     pattern: re.Pattern[str]
 
     def stands_in(self, folded: str) -> bool:
-        """Tell whether a text that `folded` has been applied to holds the name."""
-        return self.pattern.search(folded) is not None
+        """Tell whether a text that `fold` has been applied to holds the name."""
+        if self.pattern.search(folded) is not None:
+            return True
+        numbered = _NUMBERED.fullmatch(fold(self.written))
+        # In a table the word is the head of a column, and its number a cell below.
+        return numbered is not None and set(numbered.groups()) <= _cells(folded)
 
 
 def find_names(question: str) -> tuple[Name, ...]:
@@ -92,6 +97,16 @@ def without_accounts(question: str) -> str:
     for mark in (IBAN, BIC, CARD, ACCOUNT):
         scrubbed = scrubbed.replace(mark, _BLANK)
     return scrubbed
+
+
+def _cells(folded: str) -> set[str]:
+    """Return what stands alone in a cell of a table's rows."""
+    return {
+        cell.strip(" *_`").lstrip("0")
+        for line in folded.split("\n")
+        if "|" in line
+        for cell in line.split("|")
+    }
 
 
 def _candidates(text: str, *, is_shouted: bool) -> Iterator[tuple[int, int, str]]:

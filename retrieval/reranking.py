@@ -23,7 +23,6 @@ from retrieval.interaction import (
     differ,
     match_all,
     read_query,
-    standing_out,
 )
 from retrieval.reach import Sql, rows_of
 from retrieval.results import Basis, Branch
@@ -77,7 +76,7 @@ def raw_scores(
     rows = rows_of(Sql(PACKED, (space.pk, list(passage_ids))))
     passages = [(passage, bytes(packed)) for _pk, passage, packed in rows]
     means = language_means(space.model_id, space.token_format)
-    scores = standing_out(match_all(query, passages, means))
+    scores = match_all(query, passages, means)
     return {row[0]: score for row, score in zip(rows, scores, strict=True)}
 
 

@@ -3,25 +3,31 @@
 A model's scores mean nothing by themselves: e5's cosines all lie between 0.7 and 1. A
 scale maps them to where the marks of S1 hold, by a logistic curve through two points:
 
-- the *medium* mark, which 4.5 in 100 answerable questions miss. The promise is 5 in 100;
-  the difference is for questions that were not measured;
+- the *medium* mark, where as many answerable questions are refused as unanswerable ones
+  are answered, or, where that would refuse more, the score that 4.5 in 100 answerable
+  ones miss. The promise is 5 in 100; the difference is for questions that were not
+  measured. Between two groups that lie far apart the mark so stands in the middle, and
+  holds as well for questions that are worded more freely than those it was fitted on;
 - the *high* mark, which 2 in 100 unanswerable questions reach.
 
 Where a language has enough questions, its own medium point is moved onto the common
 one, by the language that is guessed of the query. Where query and passage are in
 different languages, scores lie lower by so much that one mark cannot hold for both:
-they are moved up until as many answerable questions are refused as unanswerable ones
+they are moved up to where as many answerable questions are refused as unanswerable ones
 are answered.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from retrieval.confidence import MARKS, Marks
 from retrieval.results import Basis
+
+Raws = npt.NDArray[np.float64]
 
 MISSED_ANSWERABLE = 0.045
 REACHED_BY_UNANSWERABLE = 0.02
@@ -105,8 +111,14 @@ def fit(
             f"{len(same)} and {len(refused)}."
         )
     groups = by_language(same)
-    points = {name: medium_point(group) for name, group in groups.items()}
-    medium = sum(points.values()) / len(points) if points else medium_point(same)
+    others = by_language(refused)
+    points = {
+        name: medium_point(group, others.get(name, ()))
+        for name, group in groups.items()
+    }
+    medium = (
+        sum(points.values()) / len(points) if points else medium_point(same, refused)
+    )
     offsets = {name: medium - point for name, point in points.items()}
     moved = [each.raw + offsets.get(each.language, 0.0) for each in refused]
     reached = float(np.quantile(moved, 1 - REACHED_BY_UNANSWERABLE))
@@ -131,9 +143,15 @@ def by_language(observed: Sequence[Observation]) -> dict[str, list[Observation]]
     }
 
 
-def medium_point(observed: Sequence[Observation]) -> float:
-    """Return the raw score which few enough answerable questions miss."""
-    return float(np.quantile([each.raw for each in observed], MISSED_ANSWERABLE))
+def medium_point(
+    answerable: Sequence[Observation], unanswerable: Sequence[Observation]
+) -> float:
+    """Return the raw score between some questions that few enough answerable miss."""
+    right = np.sort([each.raw for each in answerable])
+    missed = float(np.quantile(right, MISSED_ANSWERABLE))
+    if len(unanswerable) < LEAST_QUESTIONS:
+        return missed
+    return min(missed, balance(right, np.sort([each.raw for each in unanswerable])))
 
 
 def fit_crossing(
@@ -146,10 +164,20 @@ def fit_crossing(
     wrong = np.sort([each.raw for each in unanswerable if each.crosses])
     if min(len(right), len(wrong)) < LEAST_QUESTIONS:
         return 0.0
-    refused: Callable[[float], float] = lambda at: float((right < at).mean())  # noqa: E731
-    answered: Callable[[float], float] = lambda at: float((wrong >= at).mean())  # noqa: E731
-    level = min(right, key=lambda at: abs(refused(float(at)) - answered(float(at))))
-    return medium - float(level)
+    return medium - balance(right, wrong)
+
+
+def balance(right: Raws, wrong: Raws) -> float:
+    """Return the score at which as large a share of one group lies below as of the
+    other above; where a gap parts the groups, the middle of it.
+    """
+    every = np.unique(np.concatenate([right, wrong]))
+    between = np.concatenate([every[:1], (every[1:] + every[:-1]) / 2, every[-1:]])
+    refused = np.searchsorted(right, between) / len(right)
+    answered = 1 - np.searchsorted(wrong, between) / len(wrong)
+    even = np.abs(refused - answered)
+    best = between[even <= even.min() + 1e-12]
+    return float((best[0] + best[-1]) / 2)
 
 
 @dataclass(frozen=True, slots=True)

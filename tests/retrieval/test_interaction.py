@@ -1,4 +1,4 @@
-"""Late interaction: the weight of words, languages, standing out."""
+"""Late interaction: the weight of words, languages, parts of passages."""
 
 import numpy as np
 import pytest
@@ -7,11 +7,10 @@ from knowledge.inference.tokens import centre_and_turn, pack_passage, pack_query
 from retrieval.interaction import (
     FUNCTION_WEIGHT,
     NAME_WEIGHT,
-    Score,
     differ,
     match_all,
+    match_spans,
     read_query,
-    standing_out,
     token_weights,
 )
 
@@ -80,11 +79,14 @@ def test_languages_differ_only_if_both_are_known() -> None:
     assert not differ("vi", "vi")
 
 
-@pytest.mark.req("D12")
-def test_a_passage_that_stands_out_scores_higher() -> None:
-    alone = [Score(0.6), *(Score(0.3) for _number in range(9))]
-    among_equals = [Score(0.6), *(Score(0.58) for _number in range(9))]
-    assert standing_out(alone)[0].raw > standing_out(among_equals)[0].raw
-    ranked = [score.raw for score in standing_out([Score(0.2), Score(0.5), Score(0.4)])]
-    assert sorted(range(3), key=lambda at: ranked[at]) == [0, 2, 1]
-    assert standing_out([]) == []
+def test_a_part_of_a_passage_is_matched_by_its_own_tokens() -> None:
+    """A span without a token scores nothing."""
+    vectors = np.stack([axis(0), axis(1)])
+    passage = pack_passage(vectors, [5, 11], MEAN)
+    query = read_query("berth", pack_query(vectors[:1], [5], MEAN))
+    first, second, none = match_spans(
+        query, "berth water", passage, [(0, 5), (6, 11), (20, 30)], {}
+    )
+    assert first.raw > 0.9
+    assert second.raw < 0.3
+    assert none.raw == 0

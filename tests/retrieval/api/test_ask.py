@@ -7,6 +7,7 @@ from pytest_django.fixtures import Settings
 
 from knowledge.models import Layer
 from knowledge.models.knowledge_base import AnswerMode
+from knowledge.permissions import Access, grant
 from retrieval.models import Interaction
 from tests.cast import Actor, Cast
 from tests.factories import ready_source
@@ -37,6 +38,15 @@ def refused(actor: Actor, status: int = 400, **body: Any) -> dict[str, Any]:
     return error
 
 
+def put_everywhere(shelves: Corpus) -> None:
+    """Put a document into two knowledge bases."""
+    for base in (shelves.handbook, shelves.branches):
+        ready_source(
+            f"An arranged overdraft may be used at {base.slug}.",
+            layer=base.layers.get(),
+        )
+
+
 @pytest.mark.req("S1-ASK-06", "S1-ASK-07", "S1-ASK-08")
 def test_a_concise_answer_field_by_field(corpus: Corpus, cast: Cast) -> None:
     """What does not apply is left out."""
@@ -53,7 +63,7 @@ def test_a_concise_answer_field_by_field(corpus: Corpus, cast: Cast) -> None:
         "page": None,
         "lines": first["citation"]["lines"],
         "clause_path": first["citation"]["clause_path"],
-        "layer": "handbook/main",
+        "layer": "main",
         "date": "2026-02-03",
         "date_source": "front_matter",
         "url": url,
@@ -62,6 +72,19 @@ def test_a_concise_answer_field_by_field(corpus: Corpus, cast: Cast) -> None:
     opened = cast.granted.client().get(url)
     assert opened.status_code == 302
     assert opened.url == f"/read/{first['ref']}/#cited"
+
+
+@pytest.mark.req("D1")
+def test_a_layers_name_is_told_apart_where_two_have_it(
+    shelves: Corpus, cast: Cast
+) -> None:
+    """Among those of the caller's own list, so that it tells of no hidden one."""
+    put_everywhere(shelves)
+    (passage,) = ask(cast.granted)["passages"]
+    assert passage["citation"]["layer"] == "main"
+    grant(shelves.branches, [Access.SEARCH], to=cast.granted.user, actor=None)
+    layers = {each["citation"]["layer"] for each in ask(cast.granted)["passages"]}
+    assert layers == {"handbook/main", "branches/main"}
 
 
 @pytest.mark.req("S1-ASK-12", "S1-CNF-01", "S1-HYB-04")
@@ -159,7 +182,8 @@ def test_an_answer_that_cannot_be_chosen_is_an_error(
     error = refused(cast.granted, 503, mode="extractive")
     assert error["code"] == "no_answer"
     assert "model server" in error["message"]
-    assert ask(cast.granted)["status"] == "partly_found"
+    worded = "an arranged overdraft may be used for ninety days"
+    assert ask(cast.granted, question=worded)["status"] == "partly_found"
     assert not Interaction.objects.exclude(mode="grounded").exists()
 
 
@@ -201,11 +225,7 @@ def ask_in_turn(actor: Actor, turn: str, **body: Any) -> Any:
 
 @pytest.mark.req("S3-VIS-05", "S3-RTE-01")
 def test_a_turn_asks_within_what_it_is_bound_to(shelves: Corpus, cast: Cast) -> None:
-    for base in (shelves.handbook, shelves.branches):
-        ready_source(
-            f"An arranged overdraft may be used at {base.slug}.",
-            layer=base.layers.get(),
-        )
+    put_everywhere(shelves)
     turn = start(cast.agent_token)
     answer = ask_in_turn(cast.agent_token, turn).json()
     assert "handbook" in answer["passages"][0]["text"]
