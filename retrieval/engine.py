@@ -135,8 +135,9 @@ def choose(
         with journal.part("rerank"):
             probabilities = rerank(compared.space, compared.tokens, text, depth)
     order = ids_of(best)
-    if probabilities:
-        order = final_order(best, probabilities, word_weight=word_weight())
+    if probabilities and compared is not None:
+        weight = word_weight(compared.space)
+        order = final_order(best, probabilities, word_weight=weight)
     by_id = {row.passage_id: row for row in best}
     chosen = [by_id[pk] for pk in order[:count]]
     similarity = ranked.similarity

@@ -29,10 +29,10 @@ from retrieval.results import Basis, Branch
 
 logger = logging.getLogger(__name__)
 
-# What holding all words of the query adds to the logarithm of the odds. Measured on
-# half of the documents in docs/ (nDCG@10 0.535 -> 0.556, clauses 0.47 -> 0.52), it does
-# no harm to XQuAD and PoQuAD (0.9655 -> 0.9662).
-WORD_WEIGHT = 2.4
+# What holding all words of the query counts beside MaxSim. Measured on half of the
+# documents in docs/ (nDCG@10 0.535 -> 0.556, clauses 0.47 -> 0.52), it does no harm to
+# XQuAD and PoQuAD (0.9655 -> 0.9662).
+WORD_WEIGHT = 0.1
 
 PACKED = """
 SELECT t.passage_id, p.text, t.packed
@@ -95,19 +95,22 @@ def cross_encoded(text: str, passage_ids: Sequence[int]) -> dict[int, Score]:
     }
 
 
-def word_weight() -> float:
-    """Return what holding the query's words counts in the final order.
+def word_weight(space: EmbeddingSpace) -> float:
+    """Return what holding the query's words adds to the logarithm of the odds.
 
-    A CrossEncoder has read them itself.
+    However steep the scale is fitted, it is the same beside MaxSim. A CrossEncoder has
+    read the words itself.
     """
-    return 0.0 if settings.RERANKING_MODEL else WORD_WEIGHT
+    if settings.RERANKING_MODEL:
+        return 0.0
+    return WORD_WEIGHT * calibrated(space, Basis.RERANK).slope
 
 
 def final_order(
     fused: Sequence[Fused],
     scores: Mapping[int, float],
     *,
-    word_weight: float = WORD_WEIGHT,
+    word_weight: float,
 ) -> list[int]:
     """Return the passages by the reranker's odds, raised by the words they hold.
 

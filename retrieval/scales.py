@@ -8,7 +8,9 @@ scale maps them to where the marks of S1 hold, by a logistic curve through two p
   ones miss. The promise is 5 in 100; the difference is for questions that were not
   measured. Between two groups that lie far apart the mark so stands in the middle, and
   holds as well for questions that are worded more freely than those it was fitted on;
-- the *high* mark, which 2 in 100 unanswerable questions reach.
+- the *high* mark, which 2 in 100 unanswerable questions reach, or, where that is
+  higher, the score that 4.5 in 100 answerable ones miss: beside a medium mark in the
+  middle of a gap, "found" stays for what scores as answers mostly do.
 
 Where a language has enough questions, its own medium point is moved onto the common
 one, by the language that is guessed of the query. Where query and passage are in
@@ -71,14 +73,19 @@ class Scale:
         """The marks that hold on this scale."""
         return MARKS[self.basis]
 
+    @property
+    def slope(self) -> float:
+        """What a raw score adds to the logarithm of the odds."""
+        low, high = logit(self.marks.medium), logit(self.marks.high)
+        return (high - low) / (self.high - self.medium)
+
     def probability(
         self, raw: float, language: str = "", *, crosses: bool = False
     ) -> float:
         """Return a raw score on the scale of the marks."""
         shift = self.crossing if crosses else self.offsets.get(language, 0.0)
-        low, high = logit(self.marks.medium), logit(self.marks.high)
-        slope = (high - low) / (self.high - self.medium)
-        exponent = low + slope * (raw + shift - self.medium)
+        low = logit(self.marks.medium)
+        exponent = low + self.slope * (raw + shift - self.medium)
         return 1 / (1 + math.exp(-max(-60.0, min(60.0, exponent))))
 
 
@@ -120,15 +127,23 @@ def fit(
         sum(points.values()) / len(points) if points else medium_point(same, refused)
     )
     offsets = {name: medium - point for name, point in points.items()}
-    moved = [each.raw + offsets.get(each.language, 0.0) for each in refused]
-    reached = float(np.quantile(moved, 1 - REACHED_BY_UNANSWERABLE))
+    reached = moved_quantile(refused, offsets, 1 - REACHED_BY_UNANSWERABLE)
+    missed = moved_quantile(same, offsets, MISSED_ANSWERABLE)
     return Scale(
         basis,
         medium=medium,
-        high=max(reached, medium + LEAST_DISTANCE),
+        high=max(reached, missed, medium + LEAST_DISTANCE),
         offsets=offsets,
         crossing=fit_crossing(medium, answerable, unanswerable),
     )
+
+
+def moved_quantile(
+    observed: Sequence[Observation], offsets: Mapping[str, float], share: float
+) -> float:
+    """Return a quantile of raw scores on the common scale of all languages."""
+    moved = [each.raw + offsets.get(each.language, 0.0) for each in observed]
+    return float(np.quantile(moved, share))
 
 
 def by_language(observed: Sequence[Observation]) -> dict[str, list[Observation]]:

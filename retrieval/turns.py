@@ -364,12 +364,12 @@ def merge(
     if tuning.reranking and compared is not None:
         with journal.part("rerank"):
             scores = rerank(compared.space, compared.tokens, text, list(by_id))
-    if not scores:
+    if not scores or compared is None:
         return [*named, *by_id.values()], {}
     order = final_order(
         [Fused(pk, each.hit.score, each.hit.branches) for pk, each in by_id.items()],
         scores,
-        word_weight=word_weight(),
+        word_weight=word_weight(compared.space),
     )
     ranked = [
         replace(by_id[pk], hit=replace(by_id[pk].hit, rerank_score=scores.get(pk)))

@@ -126,16 +126,17 @@ def test_only_the_given_passages_are_read(corpus: Corpus, cast: Cast) -> None:
 @pytest.mark.req("D11", "S1-HYB-07")
 def test_the_final_order_is_the_rerankers_and_then_the_fused() -> None:
     fused = [Fused(pk, 1 / pk, {}) for pk in (1, 2, 3, 4, 5)]
-    assert final_order(fused, {1: 0.2, 2: 0.9, 3: 0.5}) == [2, 3, 1, 4, 5]
+    order = final_order(fused, {1: 0.2, 2: 0.9, 3: 0.5}, word_weight=2.0)
+    assert order == [2, 3, 1, 4, 5]
 
 
 @pytest.mark.req("D11")
 def test_between_like_passages_the_querys_words_decide() -> None:
     held = {Branch.KEYWORDS: BranchRank(1, 0.4, relaxed=True, share=0.8)}
     fused = [Fused(1, 0.1, {}), Fused(2, 0.05, held)]
-    assert final_order(fused, {1: 0.6, 2: 0.5}) == [2, 1]
+    assert final_order(fused, {1: 0.6, 2: 0.5}, word_weight=2.0) == [2, 1]
     assert final_order(fused, {1: 0.6, 2: 0.5}, word_weight=0.0) == [1, 2]
-    assert final_order(fused, {1: 1.0, 2: 0.0}) == [1, 2]
+    assert final_order(fused, {1: 1.0, 2: 0.0}, word_weight=2.0) == [1, 2]
 
 
 # --- Scales --------------------------------------------------------------------
