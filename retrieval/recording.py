@@ -45,7 +45,12 @@ def record_answer(
     bases = layers.knowledge_bases
     numbers = save_asked(
         interaction,
-        [Gathered(bases[hit.citation.knowledge_base], hit) for hit in given],
+        [
+            Gathered(bases[hit.citation.knowledge_base], hit)
+            for hit in given
+            # Of what was taken from the reader meanwhile nothing is kept.
+            if hit.citation.knowledge_base in bases
+        ],
     )
     if numbers is None:
         answer = replace(answer, citations="unsaved")
@@ -170,7 +175,9 @@ def with_pages(
     """Return an answer whose citations open what was saved of them."""
 
     def paged(citation: Citation) -> Citation:
-        number = numbers[citation.ref]
+        number = numbers.get(citation.ref)
+        if number is None:
+            return citation
         url = reverse("portal:asked", args=[interaction.public_id, number])
         return replace(citation, url=url)
 

@@ -3,11 +3,12 @@
 A model's scores mean nothing by themselves: e5's cosines all lie between 0.7 and 1. A
 scale maps them to where the marks of S1 hold, by a logistic curve through two points:
 
-- the *medium* mark, where as many answerable questions are refused as unanswerable ones
-  are answered, or, where that would refuse more, the score that 4.5 in 100 answerable
-  ones miss. The promise is 5 in 100; the difference is for questions that were not
-  measured. Between two groups that lie far apart the mark so stands in the middle, and
-  holds as well for questions that are worded more freely than those it was fitted on;
+- the *medium* mark, where twice as large a share of the answerable questions is refused
+  as of the unanswerable ones is answered (a wrong answer is worse than none), or, where
+  that would refuse more, the score that 4.5 in 100 answerable ones miss. The promise is
+  5 in 100; the difference is for questions that were not measured. Between two groups
+  that lie far apart the mark so stands in the middle, and holds as well for questions
+  that are worded more freely than those it was fitted on;
 - the *high* mark, which 2 in 100 unanswerable questions reach, or, where that is
   higher, the score that 4.5 in 100 answerable ones miss: beside a medium mark in the
   middle of a gap, "found" stays for what scores as answers mostly do.
@@ -32,6 +33,7 @@ from retrieval.results import Basis
 Raws = npt.NDArray[np.float64]
 
 MISSED_ANSWERABLE = 0.045
+WRONG_ANSWER_COSTS = 2.0
 REACHED_BY_UNANSWERABLE = 0.02
 # With fewer questions a quantile says little.
 LEAST_QUESTIONS = 50
@@ -166,7 +168,8 @@ def medium_point(
     missed = float(np.quantile(right, MISSED_ANSWERABLE))
     if len(unanswerable) < LEAST_QUESTIONS:
         return missed
-    return min(missed, balance(right, np.sort([each.raw for each in unanswerable])))
+    wrong = np.sort([each.raw for each in unanswerable])
+    return min(missed, balance(right, wrong, cost=WRONG_ANSWER_COSTS))
 
 
 def fit_crossing(
@@ -182,15 +185,15 @@ def fit_crossing(
     return medium - balance(right, wrong)
 
 
-def balance(right: Raws, wrong: Raws) -> float:
-    """Return the score at which as large a share of one group lies below as of the
-    other above; where a gap parts the groups, the middle of it.
+def balance(right: Raws, wrong: Raws, *, cost: float = 1.0) -> float:
+    """Return the score that a share of `right` misses which is `cost` times the share of
+    `wrong` that reaches it; where a gap parts the two, its middle. Both are in order.
     """
     every = np.unique(np.concatenate([right, wrong]))
     between = np.concatenate([every[:1], (every[1:] + every[:-1]) / 2, every[-1:]])
     refused = np.searchsorted(right, between) / len(right)
     answered = 1 - np.searchsorted(wrong, between) / len(wrong)
-    even = np.abs(refused - answered)
+    even = np.abs(refused - cost * answered)
     best = between[even <= even.min() + 1e-12]
     return float((best[0] + best[-1]) / 2)
 
