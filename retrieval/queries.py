@@ -91,6 +91,7 @@ def search_one(searches: Searches, text: str, given: QueryVector | None) -> Sear
     key = key_of(
         searches.reach,
         text,
+        # All that a branch gives is kept; in how many parts it was asked tells apart.
         count=len(searches.parts),
         tuning=searches.tuning,
         given=given,

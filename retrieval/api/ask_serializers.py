@@ -103,7 +103,10 @@ class PlaceSerializer(serializers.Serializer[Any]):
     layer = serializers.CharField(
         help_text="Its name; knowledge-base/layer where two of yours have it."
     )
-    date = serializers.DateField(allow_null=True)
+    date = serializers.DateField(
+        allow_null=True,
+        help_text="Shows which document is newer, not that two conflict.",
+    )
     date_source = serializers.CharField(
         allow_null=True, help_text="front_matter or file."
     )

@@ -213,6 +213,51 @@ def test_a_detailed_extractive_answer_has_scores_and_passages(
     assert {each["passage"] for each in answer["answer"]} <= given
 
 
+# --- Beside it, a search ---------------------------------------------------------
+
+
+@pytest.mark.req("S1-API-02", "S1-API-05")
+def test_a_search_filters_by_layers_and_exact_metadata(
+    shelves: Corpus, cast: Cast
+) -> None:
+    """Five results by default; a value that only begins alike is another one."""
+    for page in ("3", "30", "3", "3", "3", "3", "3"):
+        source = ready_source(
+            f"Overdraft on page {page}.", layer=shelves.handbook.layers.get()
+        )
+        source.passages.update(metadata={"page": page})
+    body = {"query": "overdraft", "metadata_filter": {"page": "3"}}
+    found = post(cast.granted.client(), "/api/v1/search", body).json()["results"]
+    assert len(found) == 5
+    assert {hit["metadata"]["page"] for hit in found} == {"3"}
+    body = {"query": "overdraft", "layers": ["main"], "top_k": 50}
+    found = post(cast.granted.client(), "/api/v1/search", body).json()["results"]
+    assert len(found) == 7
+    assert {hit["citation"]["layer"] for hit in found} == {"main"}
+
+
+@pytest.mark.req("S1-DAT-08", "R20")
+def test_a_searchs_results_have_dates_and_labels_too(
+    shelves: Corpus, cast: Cast
+) -> None:
+    layer = shelves.handbook.layers.get()
+    layer.archived_patterns = ["old/*"]
+    layer.save()
+    source = ready_source("Overdraft of old.", layer=layer, path="old/terms.md")
+    source.documents.update(date="2020-01-31", date_source="file")
+    body = {"query": "overdraft"}
+    (hit,) = post(cast.granted.client(), "/api/v1/search", body).json()["results"]
+    citation = hit["citation"]
+    assert (citation["date"], citation["date_source"]) == ("2020-01-31", "file")
+    assert citation["archived"] is True
+
+
+@pytest.mark.req("S1-DAT-03")
+def test_the_description_says_what_a_date_shows(cast: Cast) -> None:
+    schema = cast.granted.client().get("/api/v1/schema").content.decode()
+    assert "Shows which document is newer, not that two conflict." in schema
+
+
 # --- In a turn -------------------------------------------------------------------
 
 
