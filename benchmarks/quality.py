@@ -186,8 +186,7 @@ def calibrate(
     path = os.environ.get("CALIBRATION", "").strip()
     if not path:
         return
-    from retrieval.calibrating import Measured, fit_basis, numbers
-    from retrieval.results import Basis
+    from retrieval.calibrating import Measured, fit_all, numbers
 
     measured = Measured()
     space = None
@@ -199,8 +198,7 @@ def calibrate(
         say(f"calibration {name}: {len(rows)} questions")
     if space is None:
         refuse("There is nothing to calibrate with.")
-    fitted = [each for basis in Basis if (each := fit_basis(basis, measured))]
-    text = json.dumps(numbers(space, fitted), indent=2) + "\n"
+    text = json.dumps(numbers(space, fit_all(measured)), indent=2) + "\n"
     Path(path).write_text(text, encoding="utf-8")
 
 

@@ -1,6 +1,7 @@
 """Fitting a model's scales from questions whose answers are known (D12)."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -139,6 +140,18 @@ class Fitted:
     answerable: int
     unanswerable: int
     measured: dict[str, Any]
+
+
+def fit_all(measured: Measured) -> list[Fitted]:
+    """Fit every basis that the model has; sentences where there are enough of them.
+
+    The best sentence may stand in a passage in another language more often than the
+    best passage is one. Raises CalibrationError where there are too few questions.
+    """
+    fitted = [fit_basis(Basis.SIMILARITY, measured), fit_basis(Basis.RERANK, measured)]
+    with suppress(CalibrationError):
+        fitted.append(fit_basis(Basis.SENTENCES, measured))
+    return [each for each in fitted if each is not None]
 
 
 def fit_basis(basis: Basis, measured: Measured) -> Fitted | None:

@@ -14,13 +14,12 @@ from retrieval.calibrating import (
     Fitted,
     Measured,
     ask_all,
-    fit_basis,
+    fit_all,
     numbers,
     store,
 )
 from retrieval.models import QuestionSet
 from retrieval.reach import Reach, reader_of
-from retrieval.results import Basis
 from retrieval.tuning import current
 
 
@@ -63,7 +62,7 @@ class Command(BaseCommand):
                 self.stdout.write(f"{name}: asked")
             if space is None:
                 raise CommandError("Name a question set, or files with questions.")
-            fitted = [each for b in Basis if (each := fit_basis(b, measured))]
+            fitted = fit_all(measured)
         except CalibrationError as error:
             raise CommandError(str(error)) from error
         store(space, fitted, sources=", ".join(names), actor=self.actor(options["by"]))

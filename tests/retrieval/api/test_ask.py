@@ -68,7 +68,7 @@ def test_a_concise_answer_field_by_field(corpus: Corpus, cast: Cast) -> None:
         "date_source": "front_matter",
         "url": url,
     }
-    assert "3 Overdraft" in first["citation"]["clause_path"]
+    assert first["citation"]["clause_path"].startswith("Terms of current accounts")
     opened = cast.granted.client().get(url)
     assert opened.status_code == 302
     assert opened.url == f"/read/{first['ref']}/#cited"
