@@ -93,7 +93,7 @@ class TurnAskRequestSerializer(NothingNamedSerializer, QuestionSerializer):
 # --- Answers ---------------------------------------------------------------------
 
 
-class PlaceSerializer(serializers.Serializer[Any]):
+class BriefCitationSerializer(serializers.Serializer[Any]):
     """Where a passage stands, as briefly as a model needs it (S1-ASK-08)."""
 
     file = serializers.CharField()
@@ -125,7 +125,7 @@ class GivenPassageSerializer(serializers.Serializer[Any]):
     id = serializers.CharField(help_text="S1, S2 …: how it is cited.")
     ref = serializers.CharField()
     text = serializers.CharField(help_text="The document's own text, never reworded.")
-    citation = PlaceSerializer()
+    citation = BriefCitationSerializer()
     cut = serializers.BooleanField(
         required=False, help_text="Only where the named section is longer."
     )
@@ -142,7 +142,7 @@ class SentenceSerializer(serializers.Serializer[Any]):
     text = serializers.CharField(help_text="Exactly the span that ref names.")
     ref = serializers.CharField()
     passage = serializers.CharField(help_text="The passage that touches it.")
-    citation = PlaceSerializer()
+    citation = BriefCitationSerializer()
     text_origin = serializers.ChoiceField(choices=TextOrigin.choices)
     score = serializers.FloatField(required=False, help_text="Detailed only.")
 
