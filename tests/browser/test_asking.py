@@ -6,14 +6,14 @@ from urllib.parse import urlencode
 
 import pytest
 import uvicorn
-from axe_playwright_python.sync_playwright import Axe
 from django.core.asgi import get_asgi_application
 from django.db import connections
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 from pytest_django.fixtures import Settings
 
 from tests.browser.conftest import SCREENSHOTS, Visit
-from tests.browser.test_pages import EVIL, MODES, overflow
+from tests.browser.looking import WIDTHS, look_at
+from tests.browser.test_pages import EVIL
 from tests.cast import Cast
 from tests.servers import LanguageModel, Prompt
 from tests.stored_corpus import Corpus
@@ -28,7 +28,6 @@ PAGES = {
     "quotes": {"q": QUESTION, "quotes": "1"},
     "partly": {"q": f"{QUESTION} And is form ZZ-999 needed?"},
     "nothing": {"q": "Who won the regatta on the moon?"},
-    "refused": {"q": "\x01"},
 }
 
 
@@ -56,42 +55,22 @@ def is_rewording(prompt: Prompt) -> bool:
     return '"layers"' in prompt.message
 
 
-def look_at(page: Page, name: str, width: int, scheme: str) -> Iterator[str]:
-    """Keep a screenshot, and yield what is wrong with a page."""
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(
-        path=SCREENSHOTS / f"ask-{name}-{width}-{scheme}.png", full_page=True
-    )
-    if (pixels := overflow(page)) > 0:
-        yield f"{name} is {pixels} px too wide"
-    report = Axe().run(page)
-    if report.violations_count:
-        yield f"{name}: {report.generate_report()}"
-
-
-@pytest.mark.parametrize(("width", "scheme"), MODES)
+@pytest.mark.parametrize("width", WIDTHS)
 def test_answers_fit_read_well_and_keep_the_policy(
-    visit: Visit,
-    corpus: Corpus,
-    cast: Cast,
-    settings: Settings,
-    width: int,
-    scheme: str,
+    visit: Visit, corpus: Corpus, cast: Cast, settings: Settings, width: int
 ) -> None:
-    page = visit.window(width, scheme)
+    page = visit.window(width)
     visit.sign_in(page, cast.granted.user)
-    wrong = []
-    for name, fields in PAGES.items():
-        page.goto(address(**fields))
-        wrong += look_at(page, name, width, scheme)
+    wrong = [
+        flaw
+        for name, fields in PAGES.items()
+        for flaw in look_at(page, address(**fields), f"ask-{name}", full_page=True)
+    ]
     with LanguageModel(SEARCHES, DRAFT) as model:
         point_to(model, settings)
-        page.goto(address(q=QUESTION))
+        wrong += look_at(page, address(q=QUESTION), "ask-worded", full_page=True)
     expect(page.locator(".answer-words")).to_contain_text("five working days")
-    wrong += look_at(page, "worded", width, scheme)
     assert not wrong, "\n".join(wrong)
-    # The browser says of a refused question that its page was no good; that is so.
-    visit.problems = [each for each in visit.problems if "400" not in each]
 
 
 def test_marks_and_sources_light_up_together_and_the_receipt_is_copied(
