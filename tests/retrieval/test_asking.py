@@ -110,7 +110,7 @@ class TestWithoutALanguageModel:
         assert f"<code>{receipt.public_id}</code>" in page
         opened = cast.granted.client().get(f"/receipts/{receipt.public_id}/")
         assert opened.status_code == 200
-        assert f'data-copy="{receipt.public_id}"' in page
+        assert f'<code id="receipt-id">{receipt.public_id}</code>' in page
         assert "word for word" in page
 
     @pytest.mark.req("S1-CON-08")

@@ -1,7 +1,7 @@
 /*
- * The page for asking: Enter sends the question (Shift and Enter make a line), a numbered
- * mark and its source light up together, and a button with data-copy="text" copies that
- * text. All else, the live steps too, works without this script.
+ * The page for asking: Enter sends the question (Shift and Enter make a line), and a
+ * numbered mark and its source light up together. All else, the live steps too, works
+ * without this script.
  */
 
 const question = document.querySelector("textarea[data-sends]");
@@ -24,14 +24,5 @@ const light = (number) => {
 for (const name of ["mouseover", "focusin"]) {
     document.addEventListener(name, (event) => {
         light(event.target.closest("[data-cite]")?.dataset.cite);
-    });
-}
-
-for (const button of document.querySelectorAll("button[data-copy]")) {
-    button.hidden = !navigator.clipboard;
-    button.addEventListener("click", async () => {
-        await navigator.clipboard.writeText(button.dataset.copy);
-        const said = button.querySelector("[data-copy-said]");
-        said.textContent = button.dataset.copied;
     });
 }
