@@ -68,11 +68,11 @@ class ReceiptAdmin(RecordAdmin[Receipt]):
         """How many passages were read."""
         return int(obj.read_count)
 
-    @admin.display(description=gettext_lazy("words removed"), empty_value="–")
-    def removed(self, obj: Any) -> str | None:
+    @admin.display(description=gettext_lazy("words removed"))
+    def removed(self, obj: Any) -> str:
         """When words of it were erased for good."""
         when = obj.last_removed_at
-        return date_format(when, "DATE_FORMAT") if when is not None else None
+        return date_format(when, "DATE_FORMAT") if when is not None else "–"
 
     @admin.display(description=gettext_lazy("checked now"))
     def integrity(self, obj: Receipt) -> str:
