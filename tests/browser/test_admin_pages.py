@@ -189,6 +189,8 @@ def tuning_addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
     }
 
 
+# Some ninety pages, each looked at twice.
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_admin_pages_fit_read_well_and_keep_the_policy(
     visit: Visit, shelves: Corpus, cast: Cast, width: int

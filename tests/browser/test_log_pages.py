@@ -111,6 +111,7 @@ def addresses(row: SearchLog) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.req("S2-LOG-01", "R24")
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_pages_fit_read_well_and_keep_the_policy(
     visit: Visit, shelves: Corpus, cast: Cast, width: int

@@ -116,6 +116,7 @@ def cited_turn(document: Document) -> Turn:
     return turn
 
 
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_pages_fit_read_well_and_keep_the_policy(
     visit: Visit, corpus: Corpus, cast: Cast, width: int
