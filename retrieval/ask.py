@@ -91,11 +91,16 @@ def ask(
         asking = Asking(reader, asked, turn, occasion, journal, begin, conversation_id)
         routed = route(reader, asked.text) if asked.routes else None
         reach = asked.reach if routed is None else asked.reach.within(routed)
-        looked = look(asking, reach)
+
+        begin(Step.REWRITE)
+        queries = rewrite(
+            reader, asked.text, reach, journal, leaves_trace=asking.leaves_trace
+        ).queries
+        looked = look(asking, reach, queries)
         reason = why_too_little(asking, looked) if routed is not None else ""
         if reason:
             fallback = RoutingFallback(reason=reason)
-            looked = replace(look(asking, asked.reach), fallback=fallback)
+            looked = replace(look(asking, asked.reach, queries), fallback=fallback)
 
         begin(Step.PACK)
         packed = pack(
@@ -129,14 +134,9 @@ def ask(
     return answer
 
 
-def look(asking: Asking, reach: Reach) -> Looked:
+def look(asking: Asking, reach: Reach, queries: Sequence[str]) -> Looked:
     """Return what one reach has for a question: named clauses, then the best passages."""
     asked, journal, tuning = asking.asked, asking.journal, asking.asked.tuning
-    asking.begin(Step.REWRITE)
-    rewritten = rewrite(
-        asking.reader, asked.text, reach, journal, leaves_trace=asking.leaves_trace
-    )
-
     asking.begin(Step.SEARCH)
     searches = Searches(
         reach=reach,
@@ -147,7 +147,7 @@ def look(asking: Asking, reach: Reach) -> Looked:
         given=asked.given,
         bound=max(asked.count, tuning.rerank_depth),
     )
-    ranked, searched = search_all(searches, rewritten.queries, journal)
+    ranked, searched = search_all(searches, queries, journal)
 
     asking.begin(Step.RERANK)
     found = choose(
@@ -171,7 +171,7 @@ def look(asking: Asking, reach: Reach) -> Looked:
     space = found.vector.space if found.vector is not None else None
     return Looked(
         reach=reach,
-        queries=rewritten.queries,
+        queries=tuple(queries),
         searched=searched,
         found=found,
         sections=sections,

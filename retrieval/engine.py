@@ -21,7 +21,7 @@ from retrieval.branches import (
 )
 from retrieval.citations import cite, cited_rows
 from retrieval.embedding import QueryVector, VectorSource, no_vector
-from retrieval.fusion import Candidate, Fused, Fusion, fuse, shortlist
+from retrieval.fusion import Candidate, Fused, Fusion, fuse, order, shortlist
 from retrieval.journal import Journal
 from retrieval.reach import Reach
 from retrieval.reranking import final_order, rerank, word_weight
@@ -102,6 +102,29 @@ def rank(
         fused = fuse(rankings, tuning.weights, fusion=tuning.fusion, cosines=similarity)
     return Found(
         rankings, fused, vector=compared, unknown=unknown, similarity=similarity
+    )
+
+
+def together(parts: Sequence[Found]) -> Found:
+    """Return what one search found in parts of its reach, by the fused scores (R4)."""
+    if len(parts) == 1:
+        return parts[0]
+    rankings: dict[Branch, list[Candidate]] = {}
+    for part in parts:
+        for branch, rows in part.rankings.items():
+            rankings.setdefault(branch, []).extend(rows)
+    return Found(
+        rankings={
+            branch: sorted(rows, key=lambda row: -row.score)
+            for branch, rows in rankings.items()
+        },
+        fused=sorted((row for part in parts for row in part.fused), key=order),
+        vector=next((part.vector for part in parts if part.vector is not None), None),
+        unknown=tuple(
+            word
+            for word in dict.fromkeys(word for part in parts for word in part.unknown)
+            if all(word in part.unknown for part in parts)
+        ),
     )
 
 

@@ -61,8 +61,9 @@ def record_search(
     `found` is None for a search that was answered from the cache. `count` is how many
     passages were asked for. `withheld` are the ids of passages that a turn's budget
     left out, in the order in which they would have come. `outcome` is the status of an
-    answer, where more than the scores decided. The row holds no text of a passage. A log that cannot be written costs nobody the search: that is said in the
-    server's log, and None is returned.
+    answer, where more than the scores decided. The row holds no text of a passage. A
+    log that cannot be written costs nobody the search: that is said in the server's
+    log, and None is returned.
     """
     if not occasion.leaves_trace:
         return None

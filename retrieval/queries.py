@@ -13,7 +13,7 @@ from knowledge.models import EmbeddingSpace
 from retrieval.cache import Kept, keep, key_of, recall
 from retrieval.calibration import newest_fit
 from retrieval.embedding import QueryVector, no_vector, query_embedding
-from retrieval.engine import Found, rank
+from retrieval.engine import Found, rank, together
 from retrieval.fusion import Candidate, Fused, order, shortlist
 from retrieval.journal import Journal
 from retrieval.reach import Reach
@@ -122,29 +122,6 @@ def search_one(searches: Searches, text: str, given: QueryVector | None) -> Sear
     result = SearchResult(query=text, hits=(), labels=labels, notices=notices)
     keep(key, searches.reach, Kept(result, found), keeps_vector=True)
     return Searched(found, journal, is_new=True)
-
-
-def together(parts: Sequence[Found]) -> Found:
-    """Return what one search found in parts of its reach, by the fused scores (R4)."""
-    if len(parts) == 1:
-        return parts[0]
-    rankings: dict[Branch, list[Candidate]] = {}
-    for part in parts:
-        for branch, rows in part.rankings.items():
-            rankings.setdefault(branch, []).extend(rows)
-    return Found(
-        rankings={
-            branch: sorted(rows, key=lambda row: -row.score)
-            for branch, rows in rankings.items()
-        },
-        fused=sorted((row for part in parts for row in part.fused), key=order),
-        vector=next((part.vector for part in parts if part.vector is not None), None),
-        unknown=tuple(
-            word
-            for word in dict.fromkeys(word for part in parts for word in part.unknown)
-            if all(word in part.unknown for part in parts)
-        ),
-    )
 
 
 def merge(found: Sequence[Found], searches: Searches) -> Found:

@@ -84,15 +84,21 @@ def cross_encoded(text: str, passage_ids: Sequence[int]) -> dict[int, Score]:
     """Return the CrossEncoder's scores; {} when its server does not answer."""
     rows = rows_of(Sql(TEXTS, (list(passage_ids),)))
     try:
-        answered = reranker().rerank(text, [passage for _pk, passage in rows])
+        scores = cross_encode(text, [passage for _pk, passage in rows])
     except ModelError as error:
         logger.warning("%s", error)
         return {}
+    return {pk: score for (pk, _passage), score in zip(rows, scores, strict=True)}
+
+
+def cross_encode(text: str, given: Sequence[str]) -> list[Score]:
+    """Return what RERANKING_MODEL says of each text; raises ModelError."""
+    answered = reranker().rerank(text, given)
     language = language_of(text, LANGUAGES)
-    return {
-        pk: Score(raw, differ(language, language_of(passage, LANGUAGES)))
-        for (pk, passage), raw in zip(rows, answered, strict=True)
-    }
+    return [
+        Score(raw, differ(language, language_of(each, LANGUAGES)))
+        for each, raw in zip(given, answered, strict=True)
+    ]
 
 
 def word_weight(space: EmbeddingSpace) -> float:

@@ -77,8 +77,7 @@ def rewrite(
     """Return the searches for a cleaned question within a reader's reach.
 
     Asking a model is charged to the reader's department, where the search
-    `leaves_trace` at all.
-    A model that fails is said in the journal; it raises nothing.
+    `leaves_trace` at all. A model that fails is said in the journal; it raises nothing.
     """
     started = perf_counter()
     added: Sequence[str] = ()

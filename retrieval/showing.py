@@ -78,10 +78,10 @@ class ShownSource:
 class Shown:
     """All that the page shows of an answer.
 
-    `paragraphs` are a verified draft's, in `language`; `quotes` an extractive answer's. `sources` are
-    the passages that the answer rests on, `others` the rest of those that came back.
-    `searches` are what was searched for besides the question. `proof` says what the
-    receipt shows.
+    `paragraphs` are a verified draft's, in `language`; `quotes` an extractive answer's.
+    `sources` are the passages that the answer rests on, `others` the rest of those that
+    came back. `searches` are what was searched for besides the question. `proof` says
+    what the receipt shows.
     """
 
     state: str

@@ -2,10 +2,11 @@
 
 import hashlib
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -43,17 +44,22 @@ def save_citations(step: TurnStep, found: Sequence[Gathered]) -> dict[str, int] 
     cited before keeps its number (D24). None where the write failed for whatever
     reason: the search goes on without numbers (D33).
     """
+    return saved(partial(write_citations, step, found))
+
+
+def saved(write: Callable[[], dict[str, int]]) -> dict[str, int] | None:
+    """Write citations in a transaction of their own; None where that fails for good."""
     for _attempt in range(2):
         try:
             with transaction.atomic():
-                return write_citations(step, found)
+                return write()
         except IntegrityError:
             # A document was deleted while its citation was written; it is known now.
             logger.info("a cited document went while its citation was saved")
         except Error:
-            logger.exception("the citations of a search could not be saved")
+            logger.exception("citations could not be saved")
             return None
-    logger.error("the citations of a search could not be saved, twice")
+    logger.error("citations could not be saved, twice")
     return None
 
 
@@ -88,18 +94,7 @@ def save_asked(
     A place that is given twice, as a passage and as a sentence, has one number. None
     where the write failed for whatever reason: the answer goes on without (D33).
     """
-    for _attempt in range(2):
-        try:
-            with transaction.atomic():
-                return write_asked(interaction, given)
-        except IntegrityError:
-            # A document was deleted while its citation was written; it is known now.
-            logger.info("a cited document went while its citation was saved")
-        except Error:
-            logger.exception("the citations of an answer could not be saved")
-            return None
-    logger.error("the citations of an answer could not be saved, twice")
-    return None
+    return saved(partial(write_asked, interaction, given))
 
 
 def write_asked(interaction: Interaction, given: Sequence[Gathered]) -> dict[str, int]:

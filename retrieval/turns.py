@@ -27,9 +27,9 @@ from retrieval.embedding import (
     query_embedding,
     space_in_use,
 )
-from retrieval.engine import Found
+from retrieval.engine import together
 from retrieval.evidence import Evidence, gather
-from retrieval.fusion import Candidate, Fused
+from retrieval.fusion import Fused
 from retrieval.journal import Journal
 from retrieval.ledger import charge_search
 from retrieval.log import as_kept, record_search
@@ -38,7 +38,7 @@ from retrieval.models import Turn, TurnStep
 from retrieval.narrowing import narrowed
 from retrieval.reach import Reach
 from retrieval.reranking import final_order, rerank, word_weight
-from retrieval.results import Branch, Hit, Match, Occasion, SearchResult
+from retrieval.results import Hit, Match, Occasion, SearchResult
 from retrieval.search import SearchInputError, checked_query
 from retrieval.snapshots import Gathered, save_citations
 from retrieval.tuning import SearchType, Tuning, current
@@ -208,7 +208,11 @@ def search_turn(
         stage_ms=journal.stage_ms,
     )
     numbers = save_citations(step, given_out)
-    found = together(parts, scores, compared)
+    found = replace(
+        together([part.found for part in parts.values()]),
+        reranked=scores,
+        vector=compared,
+    )
     model = compared.space.model_id if compared is not None else None
     record_search(
         reader,
@@ -314,23 +318,6 @@ def gather_each(
         )
         for pk, part in reach.parts.items()
     }
-
-
-def together(
-    parts: Mapping[int, Evidence],
-    scores: Mapping[int, float],
-    compared: QueryVector | None,
-) -> Found:
-    """Return what all knowledge bases gave as log and ledger take it."""
-    rankings: dict[Branch, list[Candidate]] = {}
-    for part in parts.values():
-        for branch, rows in part.found.rankings.items():
-            rankings.setdefault(branch, []).extend(rows)
-    fused = sorted(
-        (row for part in parts.values() for row in part.found.fused),
-        key=lambda row: (-row.score, row.passage_id),
-    )
-    return Found(rankings=rankings, fused=fused, reranked=scores, vector=compared)
 
 
 def merge(

@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from knowledge.embedding import reranker
 from knowledge.inference.gateway import ModelError
 from knowledge.inference.languages import language_means
 from knowledge.language import language_of
 from knowledge.models import EmbeddingSpace
 from retrieval.calibration import calibrated
 from retrieval.embedding import QueryVector
-from retrieval.interaction import LANGUAGES, Score, differ, match_spans, read_query
+from retrieval.interaction import LANGUAGES, Score, match_spans, read_query
 from retrieval.quotable import Span
 from retrieval.reach import Sql, rows_of
+from retrieval.reranking import cross_encode
 from retrieval.results import Basis
 
 PACKED = """
@@ -72,7 +72,7 @@ def weigh(
 def weigh_texts(text: str, sentences: Sequence[str]) -> list[Score]:
     """Return the CrossEncoder's raw scores; raises ScoringError when it does not answer."""
     try:
-        answered = reranker().rerank(text, sentences)
+        return cross_encode(text, sentences)
     except ModelError as error:
         raise ScoringError(
             _(
@@ -80,11 +80,6 @@ def weigh_texts(text: str, sentences: Sequence[str]) -> list[Score]:
             )
             % {"model": settings.RERANKING_MODEL, "why": error}
         ) from error
-    language = language_of(text, LANGUAGES)
-    return [
-        Score(raw, differ(language, language_of(sentence, LANGUAGES)))
-        for raw, sentence in zip(answered, sentences, strict=True)
-    ]
 
 
 def probabilities(

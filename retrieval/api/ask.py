@@ -3,13 +3,14 @@
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
-from rest_framework import exceptions, status
+from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from knowledge.permissions import Reader
 from retrieval.answers import Answer
 from retrieval.api import ask_serializers as serializers
+from retrieval.api.errors import NoAnswerError
 from retrieval.api.turns import TURN_ID, TurnView, as_api_error
 from retrieval.api.views import ApiView, body_of, refusals, refuse_beyond
 from retrieval.ask import ask
@@ -18,20 +19,12 @@ from retrieval.narrowing import narrowed
 from retrieval.receipts import ReadGoneError
 from retrieval.results import Occasion
 from retrieval.search import SearchInputError
-from retrieval.signing import KeyFileError
 from retrieval.tuning import current
 from retrieval.turns import TURN, TurnError
 from retrieval.weighing import ScoringError
 
 # The ask's names of what it takes, where the API's are others.
 FIELDS = {"query": "question", "query_model": "model", "count": "top_k"}
-
-
-class NoAnswerError(exceptions.APIException):
-    """An answer that cannot be given now."""
-
-    status_code = status.HTTP_503_SERVICE_UNAVAILABLE
-    default_code = "no_answer"
 
 
 class ErrorStatus(ApiView):
@@ -61,7 +54,7 @@ def answered(reader: Reader, given: dict[str, Any], **more: Any) -> Response:
         raise exceptions.ValidationError({field: [error.message]}) from error
     except TurnError as error:
         raise as_api_error(error) from error
-    except (ScoringError, ReadGoneError, KeyFileError) as error:
+    except (ScoringError, ReadGoneError) as error:
         raise NoAnswerError(str(error)) from error
     return Response(body(reader, answer, given))
 

@@ -26,6 +26,8 @@ from django.http import Http404, HttpResponseBase, JsonResponse
 from rest_framework import exceptions, status
 from rest_framework.response import Response
 
+from retrieval.signing import KeyFileError
+
 logger = logging.getLogger(__name__)
 
 # When to ask again after the database did not answer (seconds).
@@ -77,6 +79,17 @@ class BodyTooLargeError(exceptions.APIException):
 
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
     default_code, default_detail = MESSAGES[status_code]
+
+
+class NoAnswerError(exceptions.APIException):
+    """An answer or a check that cannot be given now."""
+
+    status_code = status.HTTP_503_SERVICE_UNAVAILABLE
+    default_code = "no_answer"
+    default_detail = (
+        "No receipt can be signed now, so there is no answer. Tell whoever looks after "
+        "the portal: its log says why."
+    )
 
 
 def content(
@@ -146,6 +159,9 @@ def as_api_error(error: Exception) -> Exception:
         return BodyTooLargeError()
     if isinstance(error, (SuspiciousOperation, BadRequest)):
         return exceptions.ParseError()
+    if isinstance(error, KeyFileError):
+        logger.error("a receipt cannot be signed: %s", error)
+        return NoAnswerError()
     return error
 
 

@@ -1,6 +1,5 @@
 """Opening a receipt, by its id alone and within a turn."""
 
-from dataclasses import replace
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -15,6 +14,7 @@ from retrieval.models.receipt import ReceiptKind
 from retrieval.opening import find_receipt, open_receipt
 from retrieval.proof import Outcome
 from retrieval.snapshots import Standing
+from retrieval.turns import bound_reader
 
 RECEIPT_ID = OpenApiParameter(
     "receipt_id", str, OpenApiParameter.PATH, description="As in rcpt_…"
@@ -155,7 +155,4 @@ class TurnReceiptView(TurnView):
     )
     def get(self, request: Request, turn_id: str, receipt_id: str) -> Response:
         """Open a receipt, if the turn is bound to all of its knowledge bases."""
-        bound = frozenset(self.own_turn(turn_id).knowledge_base_ids)
-        limit = self.reader.limit
-        within = bound if limit is None else bound & limit
-        return opened(replace(self.reader, limit=within), receipt_id)
+        return opened(bound_reader(self.own_turn(turn_id), self.reader), receipt_id)

@@ -25,7 +25,8 @@ class Interaction(models.Model):
 
     `hits` are the passages that were handed back, in their order: {"id": "S1", "ref",
     "revision", "passage" (null for a named section), "score", "similarity",
-    "rerank_score"}; never their text, which their snapshots hold. `notes` are the codes of what was missing.
+    "rerank_score"}; never their text, which their snapshots hold. `notes` are the codes
+    of what was missing.
     """
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)

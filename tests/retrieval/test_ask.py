@@ -184,6 +184,19 @@ def test_a_routed_ask_goes_on_to_all_layers(corpus: Corpus, cast: Cast) -> None:
     assert answer.passages[0].citation.file == "account-terms.md"
 
 
+@pytest.mark.req("S1-ASK-01", "S1-QRW-01")
+def test_a_question_is_reworded_once_however_often_it_is_searched(
+    corpus: Corpus, cast: Cast, language_model: LanguageModel
+) -> None:
+    prices = corpus.handbook.layers.get(name="prices")
+    prices.routing_patterns = ["overdraft"]
+    prices.save()
+    answer = ask(cast.granted.reader, OVERDRAFT)
+    assert answer.routing_fallback is not None
+    assert answer.queries == (OVERDRAFT, "opening hours", "when the doors open")
+    assert len(language_model.prompts) == 1
+
+
 @pytest.mark.req("S1-RTE-04")
 def test_named_layers_are_never_broadened(corpus: Corpus, cast: Cast) -> None:
     answer = ask(cast.granted.reader, OVERDRAFT, layers=["prices"])

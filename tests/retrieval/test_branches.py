@@ -226,6 +226,18 @@ def test_syllables_that_make_a_word_count_together() -> None:
     assert ids(found_by(reader_of("forms"), "đăng ký ở đâu")) == [together.pk, apart.pk]
 
 
+@pytest.mark.req("R15")
+def test_a_passage_may_hold_nothing_but_syllables_side_by_side() -> None:
+    """`về việc` is two function words, and as neighbours something of the query."""
+    layer = layer_of("forms")
+    words = [put(layer, "Tài khoản đã mở."), put(layer, "Người đó phải trả.")]
+    pair = put(layer, "Trang này nói về việc khác.")
+    found = found_by(reader_of("forms"), "về việc tài người")
+    shares = {row.passage_id: row.share for row in found}
+    assert shares[pair.pk] == 0
+    assert all(0 < shares[each.pk] < 1 for each in words)
+
+
 @pytest.mark.req("D8")
 def test_a_title_is_found_and_a_text_that_says_it_too_comes_first() -> None:
     """The context counts as words of the passage, once each."""

@@ -1,6 +1,7 @@
 """Verifying a draft over HTTP."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from pytest_django.fixtures import Settings
 from knowledge.models import Passage
 from knowledge.permissions import deny
 from retrieval.models import Receipt, Turn
+from retrieval.signing import private_path
 from tests.cast import Cast
 from tests.factories import ready_source
 from tests.retrieval.api.test_requests import refusal
@@ -48,6 +50,20 @@ def test_a_draft_is_verified(shelves: Corpus, cast: Cast) -> None:
     }
     assert Receipt.objects.get().public_id == receipt_id
     assert response.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.req("REL-R7")
+def test_a_key_that_is_lost_is_told_without_where_it_lies(
+    shelves: Corpus, cast: Cast, settings: Settings, tmp_path: Path
+) -> None:
+    settings.VAR_DIR = tmp_path
+    private_path().write_text("no key")
+    body = {"draft": DRAFT, "passages": [stored(shelves.handbook)]}
+    response = post(cast.token_in_scope.client(), "/api/v1/verify", body)
+    assert response.status_code == 503
+    assert response.json()["error"]["code"] == "no_answer"
+    assert str(tmp_path) not in response.content.decode()
+    assert not Receipt.objects.exists()
 
 
 @pytest.mark.req("S1-VER-14")
