@@ -135,7 +135,8 @@ class Answer:
     missing, `notes` what about; `next_step` what to do after anything but `found`.
     `warnings` are sentences to be shown beside the answer. `citations` is "unsaved"
     where what is cited could not be saved. `interaction_id` and `receipt_id` are ""
-    where none is left. `queries` begin with the question as written. The rest is as in
+    where none is left. `queries` begin with the question as written. `shared_layers` are
+    names that layers of several of the reader's knowledge bases have. The rest is as in
     `SearchResult`.
     """
 
@@ -159,5 +160,6 @@ class Answer:
     notices: tuple[str, ...] = ()
     model: str | None = None
     layers_ignored: int = 0
+    shared_layers: frozenset[str] = frozenset()
     routing_fallback: RoutingFallback | None = None
     stage_ms: Mapping[str, float] = field(default_factory=dict)

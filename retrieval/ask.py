@@ -128,7 +128,7 @@ def ask(
             begin(Step.CITE)
             with journal.stage("record"):
                 answer = record_answer(asking, looked, answer, quoted, known)
-    answer = replace(answer, stage_ms=journal.stage_ms)
+    answer = replace(answer, shared_layers=known.shared, stage_ms=journal.stage_ms)
     if asking.leaves_trace:
         record_use(asking, looked, answer, packed)
     return answer

@@ -1,5 +1,6 @@
 """How a question is answered: grounded or extractive (S1-ASK-11, S1-EXT-04 to 07)."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -44,12 +45,11 @@ class Layers:
             row.knowledge_base: row.knowledge_base_id for row in self._rows.values()
         }
 
-    def name_of(self, citation: Citation) -> str:
-        """Return a layer's name, with its knowledge base's where two match (D1)."""
-        names = [name for _base, name in self._rows]
-        if names.count(citation.layer) > 1:
-            return f"{citation.knowledge_base}/{citation.layer}"
-        return citation.layer
+    @property
+    def shared(self) -> frozenset[str]:
+        """The names that layers of several knowledge bases have."""
+        counted = Counter(name for _base, name in self._rows)
+        return frozenset(name for name, count in counted.items() if count > 1)
 
     def is_extractive(self, citation: Citation) -> bool:
         """Tell whether what a citation names is of an extractive layer."""

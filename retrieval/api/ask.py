@@ -8,13 +8,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from knowledge.permissions import Reader
-from retrieval.answers import Answer
 from retrieval.api import ask_serializers as serializers
 from retrieval.api.errors import NoAnswerError
 from retrieval.api.turns import TURN_ID, TurnView, as_api_error
 from retrieval.api.views import ApiView, body_of, refusals, refuse_beyond
 from retrieval.ask import ask
-from retrieval.modes import Layers
 from retrieval.narrowing import narrowed
 from retrieval.receipts import ReadGoneError
 from retrieval.results import Occasion
@@ -56,17 +54,12 @@ def answered(reader: Reader, given: dict[str, Any], **more: Any) -> Response:
         raise as_api_error(error) from error
     except (ScoringError, ReadGoneError) as error:
         raise NoAnswerError(str(error)) from error
-    return Response(body(reader, answer, given))
-
-
-def body(reader: Reader, answer: Answer, given: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer in the format that was asked for."""
-    return serializers.told(
+    body = serializers.told(
         answer,
-        Layers.of(reader),
         is_detailed=given["response_format"] == serializers.DETAILED,
         include_sources=given["include_sources"],
     )
+    return Response(body)
 
 
 class AskView(ErrorStatus):

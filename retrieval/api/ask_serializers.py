@@ -17,7 +17,6 @@ from retrieval.api.serializers import (
 )
 from retrieval.api.turn_serializers import NothingNamedSerializer
 from retrieval.confidence import Status
-from retrieval.modes import Layers
 from retrieval.results import Citation, Hit, Label
 
 CONCISE, DETAILED = "concise", "detailed"
@@ -247,26 +246,28 @@ class AnswerSerializer(serializers.Serializer[Any]):
     model = serializers.CharField(required=False, allow_null=True)
 
 
-def told(
-    answer: Answer, layers: Layers, *, is_detailed: bool, include_sources: bool
-) -> dict[str, Any]:
+def told(answer: Answer, *, is_detailed: bool, include_sources: bool) -> dict[str, Any]:
     """Return the body of an answer."""
-    content = concise(answer, layers)
+    content = concise(answer)
     if is_detailed:
-        content |= details(answer, layers, include_sources=include_sources)
+        content |= details(answer, include_sources=include_sources)
     ids = {passage.ref: passage.id for passage in answer.passages}
     body = AnswerSerializer(content, context={"ids": ids}).data
     # A field that may be null is null where it is missing.
     return {name: value for name, value in body.items() if name in content}
 
 
-def concise(answer: Answer, layers: Layers) -> dict[str, Any]:
+def concise(answer: Answer) -> dict[str, Any]:
     """Return an answer as it is given by default (S1-ASK-06)."""
     content: dict[str, Any] = {"status": answer.status, "mode": answer.mode}
     if answer.mode is Mode.EXTRACTIVE:
-        content["answer"] = [quoted(each, layers) for each in answer.sentences]
+        content["answer"] = [
+            quoted(each, answer.shared_layers) for each in answer.sentences
+        ]
     else:
-        content["passages"] = [given(each, layers) for each in answer.passages]
+        content["passages"] = [
+            given(each, answer.shared_layers) for each in answer.passages
+        ]
     content |= {
         name: value
         for name, value in (
@@ -285,12 +286,12 @@ def concise(answer: Answer, layers: Layers) -> dict[str, Any]:
     return content
 
 
-def details(answer: Answer, layers: Layers, *, include_sources: bool) -> dict[str, Any]:
+def details(answer: Answer, *, include_sources: bool) -> dict[str, Any]:
     """Return what a detailed answer has besides or instead (S1-ASK-12, S1-EXT-17)."""
     content: dict[str, Any] = {
         "status": "ok",
         "answer_status": answer.status,
-        "passages": [given(each, layers) for each in answer.passages],
+        "passages": [given(each, answer.shared_layers) for each in answer.passages],
         "confidence": answer.confidence,
         "queries": list(answer.queries),
         "retrieved_chunks": answer.hits,
@@ -303,20 +304,23 @@ def details(answer: Answer, layers: Layers, *, include_sources: bool) -> dict[st
     }
     if answer.mode is Mode.EXTRACTIVE:
         content["answer"] = [
-            {**quoted(each, layers), "score": each.score} for each in answer.sentences
+            {**quoted(each, answer.shared_layers), "score": each.score}
+            for each in answer.sentences
         ]
     if include_sources:
-        content["sources"] = [source(each, layers) for each in answer.sources]
+        content["sources"] = [
+            source(each, answer.shared_layers) for each in answer.sources
+        ]
     return content
 
 
-def given(passage: Passage, layers: Layers) -> dict[str, Any]:
+def given(passage: Passage, shared: frozenset[str]) -> dict[str, Any]:
     """Return a passage; what does not apply is left out."""
     content: dict[str, Any] = {
         "id": passage.id,
         "ref": passage.ref,
         "text": passage.text,
-        "citation": place(passage.citation, layers),
+        "citation": place(passage.citation, shared),
     }
     if passage.cut:
         content["cut"] = True
@@ -325,25 +329,31 @@ def given(passage: Passage, layers: Layers) -> dict[str, Any]:
     return content
 
 
-def quoted(sentence: Sentence, layers: Layers) -> dict[str, Any]:
+def quoted(sentence: Sentence, shared: frozenset[str]) -> dict[str, Any]:
     """Return a sentence of an extractive answer (S1-EXT-03)."""
     return {
         "text": sentence.text,
         "ref": sentence.ref,
         "passage": sentence.passage,
-        "citation": place(sentence.citation, layers),
+        "citation": place(sentence.citation, shared),
         "text_origin": sentence.text_origin,
     }
 
 
-def place(citation: Citation, layers: Layers) -> dict[str, Any]:
+def layer_of(citation: Citation, shared: frozenset[str]) -> str:
+    """Return a layer's name, with its knowledge base's where two have it (D1)."""
+    name = citation.layer
+    return f"{citation.knowledge_base}/{name}" if name in shared else name
+
+
+def place(citation: Citation, shared: frozenset[str]) -> dict[str, Any]:
     """Return a citation as an answer gives it; labels only where they apply."""
     return {
         "file": citation.file,
         "page": citation.page,
         "lines": citation.lines,
         "clause_path": citation.clause_path,
-        "layer": layers.name_of(citation),
+        "layer": layer_of(citation, shared),
         "date": citation.date,
         "date_source": citation.date_source,
         **labels_of(citation),
@@ -361,14 +371,14 @@ def labels_of(citation: Citation) -> dict[str, Any]:
     return content
 
 
-def source(cited: SourceCited, layers: Layers) -> dict[str, Any]:
+def source(cited: SourceCited, shared: frozenset[str]) -> dict[str, Any]:
     """Return a document that an answer rests on."""
     citation = cited.citation
     return {
         "title": citation.title,
         "file": citation.file,
         "knowledge_base": citation.knowledge_base,
-        "layer": layers.name_of(citation),
+        "layer": layer_of(citation, shared),
         "date": citation.date,
         "date_source": citation.date_source,
         **labels_of(citation),
