@@ -3,9 +3,10 @@
 Each corpus goes through the product's own ingest into a knowledge base of its own, in a
 database that exists for this run, and each question through the product's own search.
 The figures are those of the evaluation data's own `score.py`.
-`final` is the reranked order. `refusals` tells which shares of the questions are refused
-at the calibrated marks: of those whose article was removed, of those whose passage does
-not hold the fact (adversarial), and of those that can be answered.
+`reranked` is the final order, exact sections first. `refusals` tells which shares of
+the questions are refused at the calibrated marks: of those whose article was removed, of
+those whose passage does not hold the fact (adversarial), and of those that can be
+answered.
 
     EVAL    folder with xquad/, poquad/, unanswerable/, docs-questions.jsonl
     DOCS    one or more folders of documents, separated by colons or spaces
@@ -84,7 +85,7 @@ BRANCHES: dict[str, dict[str, float]] = {
     "keywords": {"meaning": 0, "codes": 0},
     "fused": {},
 }
-FINAL = "final"
+FINAL = "reranked"
 MODES = (*BRANCHES, FINAL)
 # Whose unanswerable questions are in which files.
 UNANSWERABLE = {
