@@ -2,7 +2,9 @@
 
 from retrieval.models.allowance import RequestAllowance
 from retrieval.models.calibration import Calibration
+from retrieval.models.feedback import Feedback, PassageFeedback
 from retrieval.models.interaction import Interaction
+from retrieval.models.learning import LearnedItem, LearningState, Signal
 from retrieval.models.log import SearchDay, SearchLog
 from retrieval.models.question_set import (
     Question,
@@ -17,7 +19,11 @@ from retrieval.models.turn import Snapshot, Turn, TurnStep
 
 __all__ = [
     "Calibration",
+    "Feedback",
     "Interaction",
+    "LearnedItem",
+    "LearningState",
+    "PassageFeedback",
     "Question",
     "QuestionOutcome",
     "QuestionSet",
@@ -29,6 +35,7 @@ __all__ = [
     "SearchLab",
     "SearchLog",
     "SetRun",
+    "Signal",
     "Snapshot",
     "TuningCheck",
     "TuningProposal",

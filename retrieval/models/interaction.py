@@ -26,7 +26,8 @@ class Interaction(models.Model):
     `hits` are the passages that were handed back, in their order: {"id": "S1", "ref",
     "revision", "passage" (null for a named section), "score", "similarity",
     "rerank_score"}; never their text, which their snapshots hold. `notes` are the codes
-    of what was missing.
+    of what was missing. `rewritten_by` tells whose the other queries are, "model" or
+    "learned", and `learned_ids` which learned items gave them.
     """
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -64,6 +65,10 @@ class Interaction(models.Model):
     question = models.TextField(_("question"), blank=True)
     queries = ArrayField(
         models.TextField(), verbose_name=_("searched for"), default=list
+    )
+    rewritten_by = models.CharField(_("reworded by"), max_length=10, blank=True)
+    learned_ids = ArrayField(
+        models.BigIntegerField(), verbose_name=_("learned items"), default=list
     )
     knowledge_base_ids = ArrayField(
         models.BigIntegerField(), verbose_name=_("knowledge bases"), default=list

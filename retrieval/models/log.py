@@ -48,6 +48,11 @@ class SearchLog(models.Model):
     answered from the cache. `withheld` are the passages that a turn's budget left out
     (S3-LOG-01). `layer` is the best hit's. `hidden_rows` is counted on demand, for
     auditors alone.
+
+    `interaction_id` is the id that the answer was given with, an ask's own too; null
+    where learning was off, and then nothing is learned of it. `conversation_id` is the
+    agent's conversation, or the turn where there is none. `chose_layers` tells that the
+    sender named the layers.
     """
 
     at = models.DateTimeField(_("at"), auto_now_add=True)
@@ -76,6 +81,8 @@ class SearchLog(models.Model):
     )
     by_agent = models.BooleanField(_("by an agent"), default=False)
     door = models.CharField(_("door"), max_length=10, choices=Door)
+    interaction_id = models.UUIDField(_("answer"), null=True, unique=True)
+    conversation_id = models.UUIDField(_("conversation"), null=True)
     query = models.TextField(_("question"))
     metadata_filter = models.JSONField(_("filter"), default=dict)
     count = models.PositiveSmallIntegerField(_("asked for"))
@@ -85,6 +92,7 @@ class SearchLog(models.Model):
     layers = ArrayField(
         models.BigIntegerField(), verbose_name=_("layers"), null=True, default=None
     )
+    chose_layers = models.BooleanField(_("layers were named"), default=False)
     layers_ignored = models.PositiveIntegerField(_("ignored names"), default=0)
     fallback_reason = models.CharField(
         _("why it fell back"), max_length=200, blank=True
