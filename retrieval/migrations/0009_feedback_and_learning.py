@@ -278,7 +278,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Signal",
+            name="LearningSignal",
             fields=[
                 (
                     "id",
@@ -461,7 +461,9 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "evidence",
-                    models.ManyToManyField(related_name="items", to="retrieval.signal"),
+                    models.ManyToManyField(
+                        related_name="items", to="retrieval.learningsignal"
+                    ),
                 ),
             ],
             options={
@@ -494,15 +496,15 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddIndex(
-            model_name="signal",
+            model_name="learningsignal",
             index=models.Index(fields=["at"], name="signal_by_time"),
         ),
         migrations.AddIndex(
-            model_name="signal",
+            model_name="learningsignal",
             index=models.Index(fields=["first"], name="signal_by_first"),
         ),
         migrations.AddConstraint(
-            model_name="signal",
+            model_name="learningsignal",
             constraint=models.UniqueConstraint(
                 fields=("kind", "first", "second"),
                 name="signal_once",

@@ -4,7 +4,7 @@ from retrieval.models.allowance import RequestAllowance
 from retrieval.models.calibration import Calibration
 from retrieval.models.feedback import Feedback, PassageFeedback
 from retrieval.models.interaction import Interaction
-from retrieval.models.learning import LearnedItem, LearningState, Signal
+from retrieval.models.learning import LearnedItem, LearningSignal, LearningState
 from retrieval.models.log import SearchDay, SearchLog
 from retrieval.models.question_set import (
     Question,
@@ -22,6 +22,7 @@ __all__ = [
     "Feedback",
     "Interaction",
     "LearnedItem",
+    "LearningSignal",
     "LearningState",
     "PassageFeedback",
     "Question",
@@ -35,7 +36,6 @@ __all__ = [
     "SearchLab",
     "SearchLog",
     "SetRun",
-    "Signal",
     "Snapshot",
     "TuningCheck",
     "TuningProposal",

@@ -28,7 +28,7 @@ class SignalKind(models.TextChoices):
     ANSWERED = "answered", _("reworded by a model, and found")
 
 
-class SignalQuerySet(models.QuerySet["Signal"]):
+class SignalQuerySet(models.QuerySet["LearningSignal"]):
     """Signals by who works on what they are about."""
 
     def administered_by(self, user: "User") -> Self:
@@ -40,7 +40,7 @@ class SignalQuerySet(models.QuerySet["Signal"]):
         return self.filter(knowledge_base_ids__contained_by=list(bases))
 
 
-class Signal(models.Model):
+class LearningSignal(models.Model):
     """One thing that somebody did after a question.
 
     `first` and `second` are the ids of two asks or searches, the second null where
@@ -193,7 +193,7 @@ class LearnedItem(models.Model):
     )
     decided_at = models.DateTimeField(_("decided"), null=True)
     digest = models.CharField(max_length=64, unique=True)
-    evidence = models.ManyToManyField(Signal, related_name="items")
+    evidence = models.ManyToManyField(LearningSignal, related_name="items")
 
     objects = LearnedItemQuerySet.as_manager()
 
