@@ -37,10 +37,12 @@ from retrieval.rewriting import rewrite
 from retrieval.routing import route
 from retrieval.search import MOST_RESULTS, understood
 from retrieval.sections import SectionsFound, find_sections
+from retrieval.standing import looked_up_once
 from retrieval.tuning import Tuning, current
 from retrieval.turns import bound_reader, use_turn
 
 
+@looked_up_once()
 def ask(
     reader: Reader,
     question: str,
@@ -89,7 +91,7 @@ def ask(
             tuning=tuning,
         )
         asking = Asking(reader, asked, turn, occasion, journal, begin, conversation_id)
-        routed = route(reader, asked.text) if asked.routes else None
+        routed = route(reader, asked.text, asked.reach.sizes) if asked.routes else None
         reach = asked.reach if routed is None else asked.reach.within(routed)
 
         begin(Step.REWRITE)

@@ -12,9 +12,9 @@ from django.conf import settings
 from knowledge.inference.languages import is_bundled
 from knowledge.models import EmbeddingSpace
 from retrieval.models import Calibration
-from retrieval.reach import Sql, rows_of
 from retrieval.results import Basis
 from retrieval.scales import Scale, unfitted
+from retrieval.standing import standing
 
 # What `manage.py calibrate --write` fitted for the bundled model; docs/models.md tells
 # on which questions.
@@ -41,8 +41,7 @@ def calibrated(space: EmbeddingSpace | None, basis: Basis) -> Scale:
 
 def newest_fit() -> int:
     """Return a number that changes with every fit: what was judged before is old."""
-    ((newest,),) = rows_of(Sql("SELECT max(id) FROM retrieval_calibration"))
-    return newest or 0
+    return standing().fit or 0
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,7 +1,7 @@
 """Where a passage stands, and what its document declares about itself."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import date, datetime
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
@@ -11,8 +11,9 @@ from django.urls import reverse
 
 from knowledge.models import Document
 from knowledge.permissions import Reader
-from retrieval.reach import Reach, Sql, live_sources_sql, rows_of
+from retrieval.reach import Reach, Sql, rows_of
 from retrieval.results import Citation
+from retrieval.sizes import Replacing
 
 REF = re.compile(r"d([1-9][0-9]{0,15}):(0|[1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
 
@@ -103,15 +104,20 @@ def cited_rows(reach: Reach, passage_ids: Sequence[int]) -> list[CitedRow]:
     return [CitedRow(*row) for row in rows]
 
 
-def cite(rows: Sequence[CitedRow]) -> dict[int, Citation]:
-    """Return the citation of each passage, by its id.
+def cite(reach: Reach, rows: Sequence[CitedRow]) -> dict[int, Citation]:
+    """Return the citation of each passage within reach, by its id.
 
     Labels are worked out now, so that a changed pattern needs no new ingest
     (S1-DAT-05).
     """
-    replaced = replacements(
-        {row.source_id: (row.knowledge_base_id, row.path) for row in rows}
-    )
+    replaced = {
+        source_id: replacement(path, reach.sizes[base_id].replacing)
+        for base_id, source_id, path in {
+            (row.knowledge_base_id, row.source_id, row.path)
+            for row in rows
+            if row.knowledge_base_id in reach.sizes
+        }
+    }
     page = address()
     return {
         row.passage_id: citation_of(row, replaced.get(row.source_id), page)
@@ -154,41 +160,20 @@ def is_archived(path: str, patterns: Collection[str]) -> bool:
     return any(fnmatchcase(path, pattern) for pattern in patterns)
 
 
-def replacements(targets: Mapping[int, tuple[int, str]]) -> dict[int, str]:
-    """Return, by source id, the path of the document that says it replaces it.
+def replacement(path: str, declared: Replacing) -> str | None:
+    """Return the path of the document that says it replaces the one at `path`.
 
-    `targets` holds each source's knowledge base and path. Declared by `supersedes` in
-    front matter: a path from the top of the knowledge base or from the declaring
-    document's own folder, or a bare file name. Only documents that a search of the same
-    knowledge base could find count; of several the newest does.
+    `declared` is what the documents of its knowledge base declare: a path from the top
+    of the knowledge base or from the declaring document's own folder, or a bare file
+    name. Of several the newest counts.
     """
-    names = {name for _base, path in targets.values() for name in spellings(path)}
-    if not names:
-        return {}
-    bases = {base for base, _path in targets.values()}
-    live = live_sources_sql()
-    declared = rows_of(
-        Sql(
-            f"""
-            SELECT d.knowledge_base_id, s.path, d.supersedes
-            FROM knowledge_document d JOIN knowledge_source s ON s.id = d.source_id
-            WHERE d.supersedes <> '' AND d.is_current
-              AND string_to_array(d.supersedes, chr(10)) && %s::text[]
-              AND d.knowledge_base_id = ANY(%s)
-              AND s.id IN (SELECT id FROM {live.text})
-            ORDER BY d.created_at, d.id
-            """,  # noqa: S608
-            (list(names), list(bases), *live.params),
-        )
-    )
-    return {
-        source_id: by
-        for source_id, (base, path) in targets.items()
-        for declared_in, by, written in declared
-        if declared_in == base
-        and by != path
-        and any(names_path(name, path, seen_from=by) for name in written.split("\n"))
-    }
+    by = [
+        (place, declaring)
+        for name in spellings(path)
+        for place, declaring in declared.get(name, ())
+        if declaring != path and names_path(name, path, seen_from=declaring)
+    ]
+    return max(by)[1] if by else None
 
 
 def spellings(path: str) -> list[str]:

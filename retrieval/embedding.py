@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from knowledge.embedding import active_space, gateway, is_model_of, vectors_stored
+from knowledge.embedding import gateway, is_model_of, vectors_stored
 from knowledge.inference.gateway import ModelError, ModelMismatchError
 from knowledge.models import EmbeddingSpace
 from retrieval.journal import Journal
 from retrieval.results import Label
+from retrieval.standing import space_of, standing
 from retrieval.trigrams import trigrams_stand_in
 
 logger = logging.getLogger(__name__)
@@ -52,7 +53,8 @@ def no_vector() -> None:
 
 def space_in_use() -> EmbeddingSpace | None:
     """Return the space that queries are compared in, if any."""
-    return active_space() if vectors_stored() else None
+    space = standing().space
+    return None if space is None else space_of(space)
 
 
 def checked_vector(

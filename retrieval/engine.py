@@ -248,7 +248,7 @@ def make_hits(
 ) -> tuple[Hit, ...]:
     """Return the hits with text, citation and scores, in the order given."""
     rows = {row.passage_id: row for row in cited_rows(reach, ids_of(fused))}
-    citations = cite(list(rows.values()))
+    citations = cite(reach, list(rows.values()))
     return tuple(
         Hit(
             passage_id=row.passage_id,

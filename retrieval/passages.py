@@ -8,8 +8,9 @@ from knowledge.models import Document
 from knowledge.models.passage import TextOrigin
 from knowledge.permissions import Reader
 from knowledge.positions import LineMap, page_at
-from retrieval.citations import is_archived, replacements, resolve_ref
+from retrieval.citations import is_archived, replacement, resolve_ref
 from retrieval.results import Citation
+from retrieval.sizes import sizes_of
 
 # Wider than any ref that a search or an answer gives out (characters).
 MOST_CHARACTERS = 20_000
@@ -47,6 +48,7 @@ def find_span(reader: Reader, ref: str) -> Span | None:
 def cite_span(document: Document, start: int, end: int) -> Citation:
     """Return where a span of a revision stands."""
     source, layer = document.source, document.source.layer
+    base = source.knowledge_base_id
     ref = document.ref(start, end)
     first, last = LineMap(document.text).lines_of(start, end)
     section = (
@@ -67,9 +69,7 @@ def cite_span(document: Document, start: int, end: int) -> Citation:
         date=document.date,
         date_source=document.date_source or None,
         archived=is_archived(source.path, layer.archived_patterns),
-        replaced_by=replacements(
-            {source.pk: (source.knowledge_base_id, source.path)}
-        ).get(source.pk),
+        replaced_by=replacement(source.path, sizes_of([base])[base].replacing),
         text_origin=TextOrigin.OCR if is_ocr else TextOrigin.TEXT,
         revision=f"d{document.number}",
         indexed_at=document.created_at,

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import QuerySet
 
-from knowledge.models import Passage, Source
+from knowledge.models import Passage
 from knowledge.permissions import Reader, Scope
 from retrieval.sizes import Size, sizes_of
 
@@ -129,12 +129,6 @@ def hidden_sql(bases: frozenset[int], memory: Reader | None) -> Sql:
     return after_from(Passage.objects.hidden_from(reader_of(bases, memory)))
 
 
-@lru_cache(maxsize=1)
-def live_sources_sql() -> Sql:
-    """Return what stands after FROM in a query for the sources that searches reach."""
-    return after_from(Source.objects.live())
-
-
 def reader_of(bases: frozenset[int], memory: Reader | None) -> Reader:
     """Return a reader whose knowledge bases are resolved already."""
     reader = Reader(user_id=None) if memory is None else replace(memory)
@@ -142,7 +136,7 @@ def reader_of(bases: frozenset[int], memory: Reader | None) -> Reader:
     return reader
 
 
-def after_from(rows: QuerySet[Passage] | QuerySet[Source]) -> Sql:
+def after_from(rows: QuerySet[Passage]) -> Sql:
     """Return what the ORM writes after FROM for a query over one table."""
     text, params = rows.order_by().values("pk").query.sql_with_params()
     return Sql(text.partition(" FROM ")[2], tuple(params))

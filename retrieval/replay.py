@@ -95,7 +95,7 @@ class Texts:
         if reach.is_empty or not wanted:
             return cls({}, {})
         rows = cited_rows(reach, wanted)
-        return cls(cite(rows), {row.passage_id: row.text for row in rows})
+        return cls(cite(reach, rows), {row.passage_id: row.text for row in rows})
 
 
 def logged(row: SearchLog, viewer: Reader) -> Logged:

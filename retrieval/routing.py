@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import translate
 from functools import lru_cache
 
-from knowledge.models import Layer
 from knowledge.permissions import Reader
+from retrieval.sizes import Size
 
 # From a reader and a cleaned query to the affinity (0 to 1) of layers, by id.
 Affinity = Callable[[Reader, str], Mapping[int, float]]
@@ -19,15 +19,16 @@ LEAST_AFFINITY = 0.5
 PUNCTUATION = ".,;:!?…()\"'„”“‘’«»"
 
 
-def route(reader: Reader, text: str) -> frozenset[int] | None:
+def route(
+    reader: Reader, text: str, sizes: Mapping[int, Size]
+) -> frozenset[int] | None:
     """Return the layers that a query is for, or None where nothing tells.
 
     A layer is for a query that one of its routing patterns matches, or to which earlier
-    searches lead. Layers that the reader may not search are never asked.
+    searches lead. `sizes` are those of the knowledge bases that the reader may search;
+    layers of others are never asked.
     """
-    layers = dict(
-        Layer.objects.visible_to(reader).values_list("pk", "routing_patterns")
-    )
+    layers = {pk: held for size in sizes.values() for pk, held in size.routing.items()}
     words = words_of(text)
     chosen = {
         pk

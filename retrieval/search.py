@@ -31,6 +31,7 @@ from retrieval.reach import Reach
 from retrieval.results import Branch, Level, Occasion, RoutingFallback, SearchResult
 from retrieval.routing import route
 from retrieval.spelling import suggest
+from retrieval.standing import looked_up_once
 from retrieval.tuning import SearchType, Tuning, current
 
 MOST_RESULTS = 50
@@ -50,6 +51,7 @@ class SearchInputError(Exception):
         self.message = message
 
 
+@looked_up_once()
 def search(
     reader: Reader,
     query: str,
@@ -199,7 +201,7 @@ def answer(
         else nullcontext(no_vector)
     )
     reach = asked.reach
-    routed = route(reader, asked.text) if asked.routes else None
+    routed = route(reader, asked.text, asked.reach.sizes) if asked.routes else None
     if routed is not None:
         reach = reach.within(routed)
     fallback: RoutingFallback | None = None

@@ -437,7 +437,7 @@ def make_hits(
     ordered = [rows[one.section_id] for one in read if one.section_id in rows]
     texts = [cut_at_word(row.text, MOST_CHARACTERS) for row in ordered]
     given = [len(text) for text in texts]
-    whole = cite(ordered)
+    whole = cite(reach, ordered)
     if budget is not None:
         beside = [room_beside(whole[row.passage_id]) for row in ordered]
         given = shares(texts, budget, beside)

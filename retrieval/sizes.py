@@ -1,13 +1,14 @@
-"""How large each knowledge base is: what a search plans by, and nothing it answers by.
+"""How large each knowledge base is, and what its layers and documents declare.
 
-Counting anew for each search would cost more than many a search. A count is kept until
+Asking for it anew for each search would cost more than many a search. It is kept until
 the knowledge base's version rises, which every change that a search could see does, or
-until a source expires. A count that is out of date makes a search slower, not wrong.
+until a source expires. What a transaction sees of its own changes is not kept: they may
+never be anybody else's.
 """
 
 import threading
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db import connection
@@ -15,20 +16,27 @@ from django.db.models import Min, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from knowledge.models import Layer, Source
+from knowledge.models import Document, Layer, Source
+
+# Name as written -> (place in time, path) of each document that declares it.
+Replacing = Mapping[str, Sequence[tuple[int, str]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
     """Passages of one knowledge base: by layer (all, visible), and when that ends.
 
-    `accent_free` are its layers that match without accents.
+    `accent_free` are its layers that match without accents, `routing` the patterns of
+    all its layers. `replacing` holds, by each name that a document of it declares as
+    replaced, the paths of those documents as (place in time, path).
     """
 
     version: int
     by_layer: Mapping[int, tuple[int, int]]
     valid_until: datetime | None
     accent_free: frozenset[int] = frozenset()
+    routing: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    replacing: Replacing = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -69,8 +77,9 @@ def sizes_of(knowledge_base_ids: Collection[int]) -> dict[int, Size]:
     if missing:
         counted = count(missing)
         sizes |= counted
-        with known_lock:
-            known.update(counted)
+        if not connection.in_atomic_block:
+            with known_lock:
+                known.update(counted)
     return sizes
 
 
@@ -93,18 +102,49 @@ def count(versions: Mapping[int, int]) -> dict[int, Size]:
         by_layer[pk][layer_id] = (total, live)
         if end is not None:
             ends[pk].append(end)
-    layers = Layer.objects.filter(
-        knowledge_base_id__in=versions, matches_without_accents=True
-    )
     accent_free: dict[int, set[int]] = {pk: set() for pk in versions}
-    for pk, layer_id in layers.values_list("knowledge_base_id", "pk"):
-        accent_free[pk].add(layer_id)
+    routing: dict[int, dict[int, Sequence[str]]] = {pk: {} for pk in versions}
+    layers = Layer.objects.filter(knowledge_base_id__in=versions).values_list(
+        "knowledge_base_id", "pk", "matches_without_accents", "routing_patterns"
+    )
+    for pk, layer_id, is_accent_free, patterns in layers:
+        routing[pk][layer_id] = patterns
+        if is_accent_free:
+            accent_free[pk].add(layer_id)
+    replacing = declared_in(versions)
     return {
         pk: Size(
             version,
             by_layer[pk],
             min(ends[pk], default=None),
             frozenset(accent_free[pk]),
+            routing[pk],
+            replacing.get(pk, {}),
         )
         for pk, version in versions.items()
+    }
+
+
+def declared_in(knowledge_base_ids: Collection[int]) -> dict[int, Replacing]:
+    """Return, by knowledge base, what its live documents declare to replace.
+
+    Declared by `supersedes` in front matter; in order of time, the newest last.
+    """
+    rows = (
+        Document.objects.filter(
+            knowledge_base_id__in=knowledge_base_ids,
+            is_current=True,
+            source__in=Source.objects.live(),
+        )
+        .exclude(supersedes="")
+        .order_by("created_at", "pk")
+        .values_list("knowledge_base_id", "source__path", "supersedes")
+    )
+    found: dict[int, dict[str, list[tuple[int, str]]]] = {}
+    for place, (pk, path, written) in enumerate(rows):
+        for name in written.split("\n"):
+            found.setdefault(pk, {}).setdefault(name, []).append((place, path))
+    return {
+        pk: {name: tuple(by) for name, by in names.items()}
+        for pk, names in found.items()
     }

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from retrieval.budget import CHARACTERS_A_TOKEN
 from retrieval.fusion import Fusion, Weights
 from retrieval.models import TuningRecord
-from retrieval.reach import Sql, rows_of
+from retrieval.standing import standing
 
 
 class SearchType(StrEnum):
@@ -74,10 +74,8 @@ def from_environment() -> Tuning:
 
 def current() -> Tuning:
     """Return the settings that hold now: the record over the environment."""
-    newest = rows_of(
-        Sql("SELECT id FROM retrieval_tuningrecord ORDER BY version DESC LIMIT 1")
-    )
-    return with_record(record_of(newest[0][0])) if newest else from_environment()
+    newest = standing().record
+    return from_environment() if newest is None else with_record(record_of(newest))
 
 
 @lru_cache(maxsize=8)

@@ -220,7 +220,7 @@ def shown_result(
     reach = Reach.of(reader)
     found = [] if reach.is_empty else cited_rows(reach, sorted(wanted))
     rows = {row.passage_id: row for row in found}
-    citations = cite(found)
+    citations = cite(reach, found)
     marks = {pk: str(number) for number, pk in enumerate(lists.final, 1)}
     return {
         "columns": [

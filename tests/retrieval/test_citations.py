@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 def citation(passage: Passage) -> Citation:
     """Return the citation of one passage as it stands now."""
     reach = Reach.of(reader_of(passage.knowledge_base.slug))
-    return cite(cited_rows(reach, [passage.pk]))[passage.pk]
+    return cite(reach, cited_rows(reach, [passage.pk]))[passage.pk]
 
 
 @pytest.mark.req("S1-ING-01", "S1-ING-05", "S3-CIT-01")
