@@ -187,7 +187,7 @@ def bank_details(text: str) -> tuple[Detail, ...]:
     Raises ScrubbingError where that takes longer than 50 ms for 10,000 characters.
     """
     until = time.thread_time() + PATIENCE * (1 + len(text) // PATIENCE_CHARACTERS)
-    plain = _MARK.sub(_blanked, text.translate(_PLAIN))
+    plain = _MARK.sub(_blanked, with_plain_digits(text))
     found: list[Detail] = []
     for reading in (_ibans, _bics, _dotted, _numbers):
         details = []
@@ -199,6 +199,17 @@ def bank_details(text: str) -> tuple[Detail, ...]:
         plain = replaced(plain, details, lambda each: _TAKEN * (each.end - each.start))
         found += details
     return tuple(sorted(found, key=lambda detail: detail.start))
+
+
+def with_plain_digits(text: str) -> str:
+    """Return the text with digits and full-width letters in ASCII, places unchanged."""
+    return text.translate(_PLAIN)
+
+
+def is_amount(text: str, start: int, end: int) -> bool:
+    """Tell whether the number at a place is an amount of money, or a share."""
+    before = text[max(0, start - 2) : start].rstrip()
+    return _MONEY.match(text, end) is not None or before.endswith(_SIGNS)
 
 
 def replaced(text: str, details: Iterable[Detail], by: Callable[[Detail], str]) -> str:
@@ -322,7 +333,7 @@ def _number(found: re.Match[str]) -> str:
     if len(digits) > _MOST_DIGITS or _is_date(digits) or _is_book(digits):
         return ""
     before = found.string[max(0, found.start() - _NEAR) : found.start()]
-    if _MONEY.match(found.string, found.end()) or before.rstrip().endswith(_SIGNS):
+    if is_amount(found.string, *found.span()):
         return ""
     if 13 <= len(digits) <= 19 and digits[0] in "23456" and luhn.is_valid(digits):
         return CARD
