@@ -75,6 +75,11 @@ ADMINISTER = [
     "change_department",
     "delete_department",
     "view_ledgerentry",
+    "view_pendingquestion",
+    "answer_pendingquestion",
+    "approve_pendingquestion",
+    "view_subscriber",
+    "change_subscriber",
 ]
 # Reads what was searched and what it cost; of the passages in it, what they may read.
 AUDIT = [
@@ -85,14 +90,21 @@ AUDIT = [
     "view_ledgerentry",
     "view_receipt",
 ]
+# Settles what the documents did not answer, by way of its own verbs.
+APPROVE = [
+    *VIEW,
+    "view_pendingquestion",
+    "answer_pendingquestion",
+    "approve_pendingquestion",
+]
 # The apps whose permissions the roles hold; no codename is in two of them.
-APPS = ("knowledge", "retrieval")
+APPS = ("knowledge", "retrieval", "approvals")
 # Group name -> codenames.
 ROLES = {
     "Viewer": VIEW,
     "Operator": OPERATE,
     "Editor": EDIT,
-    "Approver": VIEW,
+    "Approver": APPROVE,
     "Administrator": ADMINISTER,
     "Auditor": AUDIT,
 }

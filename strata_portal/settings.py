@@ -520,6 +520,11 @@ LEARNING_STORE_RAW_QUERIES = env_bool("LEARNING_STORE_RAW_QUERIES", default=Fals
 # Days that the log of searches is kept; then only daily counts are.
 STRATA_KEEP_LOG_DAYS = env_int("STRATA_KEEP_LOG_DAYS", 180, least=1, most=36500)
 
+# --- The gate (docs/approvals.md) ------------------------------------------------
+
+# True: whoever writes an answer cannot approve it.
+STRATA_FOUR_EYES = env_bool("STRATA_FOUR_EYES", default=False)
+
 # --- Worker (D20) ------------------------------------------------------------
 
 # A run whose worker has not reported for so long is taken up by another (s).

@@ -1,0 +1,638 @@
+"""The verbs of the gate: each one transaction, with its audit entry.
+
+What is true of every door is checked here: the person's right at this moment, the
+state, and that the form which is sent shows the newest version. Of several people who
+act at once one wins; the others get a ConflictError, and the audit names them too
+(REL-W4). Entries of the audit hold no word of a question or an answer.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from approvals.counting import count_again
+from approvals.delivering import announce_withdrawal
+from approvals.errors import ApprovalError, ConflictError, ForbiddenError
+from approvals.filing import Ask, ask_of, file_asks
+from approvals.models import PendingQuestion, Wording
+from approvals.models.question import (
+    LONGEST_ANSWER,
+    LONGEST_PUBLISHED,
+    LONGEST_QUESTION,
+    LONGEST_REASON,
+    Channel,
+    Gap,
+    State,
+)
+from approvals.publishing import put_in, take_out
+from knowledge.models import ApiToken, KnowledgeBase, Layer, User
+from knowledge.models.audit import record
+from knowledge.permissions import Reader
+from knowledge.sanitizing import InvalidTextError, clean_document_text, clean_query
+from retrieval.log import as_kept
+from retrieval.models import Interaction
+
+ANSWER = "approvals.answer_pendingquestion"
+APPROVE = "approvals.approve_pendingquestion"
+# An editing lock that is not renewed ends by itself.
+LOCK = timedelta(minutes=3)
+
+
+# --- Who may, and who was first ---------------------------------------------------
+
+
+def holder_of(actor: User, right: str) -> User:
+    """Return a person as they are now, holding a right; raises ForbiddenError.
+
+    What was looked up earlier in a request, or when a message was sent, says nothing.
+    """
+    person = User.objects.filter(pk=actor.pk, is_active=True).first()
+    if person is None or not person.has_perm(right):
+        raise ForbiddenError(
+            _("You have no right to do this. Ask whoever looks after the portal.")
+        )
+    return person
+
+
+def may_act(user: User, pending: PendingQuestion, right: str = ANSWER) -> bool:
+    """Tell whether a person may do something to a question, at this moment."""
+    try:
+        person = holder_of(user, right)
+    except ForbiddenError:
+        return False
+    return is_theirs(person, pending)
+
+
+def is_theirs(person: User, pending: PendingQuestion) -> bool:
+    """Tell whether a question is one of those that a person works on (REL-W8)."""
+    own = PendingQuestion.objects.administered_by(person)
+    return own.filter(pk=pending.pk).exists()
+
+
+def refuse_foreign(person: User, pending: PendingQuestion) -> None:
+    """Raise ForbiddenError for a question that is not one of a person's own."""
+    if not is_theirs(person, pending):
+        raise ForbiddenError(_("This question is not one of those you see."))
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """An act under way: a locked row, and the person as they are now."""
+
+    row: PendingQuestion
+    person: User
+
+
+@contextmanager
+def acting(
+    pending: PendingQuestion,
+    actor: User,
+    tried: str,
+    *,
+    right: str = ANSWER,
+    states: Collection[str] = (State.PENDING,),
+    expected_version: int | None = None,
+    beside: Sequence[PendingQuestion] = (),
+) -> Iterator[Act]:
+    """Do one act on a locked question, in a transaction; saved at the end.
+
+    `beside` are others that the act will lock. Raises ForbiddenError and ConflictError,
+    both of which the audit keeps.
+    """
+    try:
+        with transaction.atomic():
+            lock_in_order([pending, *beside])
+            row = locked(pending)
+            person = holder_of(actor, right)
+            refuse_foreign(person, row)
+            refuse_late(row, states, expected_version)
+            yield Act(row, person)
+            row.version += 1
+            row.save()
+    except (ForbiddenError, ConflictError) as refused:
+        verb = "was refused"
+        if isinstance(refused, ConflictError):
+            verb = "came too late for"
+        record(actor, verb, pending, act=tried)
+        raise
+
+
+def lock_in_order(rows: Sequence[PendingQuestion]) -> None:
+    """Lock questions by their ids, so that people who merge at once only wait."""
+    keys = sorted({each.pk for each in rows})
+    found = PendingQuestion.objects.select_for_update(of=("self",)).order_by("pk")
+    list(found.filter(pk__in=keys).values_list("pk"))
+
+
+def locked(pending: PendingQuestion) -> PendingQuestion:
+    """Return a question as it is now, locked for this transaction."""
+    return PendingQuestion.objects.select_for_update(of=("self",)).get(pk=pending.pk)
+
+
+def refuse_late(
+    row: PendingQuestion, states: Collection[str], expected_version: int | None
+) -> None:
+    """Raise ConflictError where a question is no longer what the sender saw."""
+    if row.state not in states:
+        raise ConflictError(
+            _("This question is %(state)s by now. Look at it again.")
+            % {"state": row.get_state_display()}
+        )
+    if expected_version is not None and row.version != expected_version:
+        raise ConflictError(
+            _("Somebody changed this question meanwhile. Look at it again.")
+        )
+
+
+# --- Asking a person ----------------------------------------------------------------
+
+
+def send_to_person(
+    reader: Reader,
+    *,
+    interaction_id: UUID | None = None,
+    question: str = "",
+    channel: Channel,
+) -> PendingQuestion:
+    """Put a question before the people who can answer it, at once.
+
+    Either an interaction of the reader's own, whatever it came to, or a question in
+    words. Sent twice, it is the same pending question. Raises ApprovalError, also for
+    an interaction that is somebody else's, which is told apart from none by nobody.
+    """
+    if reader.user_id is None or reader.acting_user_id is not None:
+        raise ForbiddenError(_("You see the portal as another person does."))
+    if interaction_id is None:
+        ask = asked_now(reader, question, channel)
+    else:
+        ask = own_ask(reader, interaction_id, channel)
+    if not ask.knowledge_base_ids:
+        raise ApprovalError(
+            _("You may search no knowledge base, so there is nobody to ask.")
+        )
+    pending, is_new = file_asks([ask])
+    if is_new:
+        person = User.objects.filter(pk=reader.user_id).first()
+        record(person, "sent to a person", pending, channel=str(channel))
+    return pending
+
+
+def asked_now(reader: Reader, question: str, channel: Channel) -> Ask:
+    """Return a question in words as an ask of this moment."""
+    try:
+        text = clean_query(question, max_length=LONGEST_QUESTION)
+    except InvalidTextError as error:
+        raise ApprovalError(str(error)) from error
+    return Ask(
+        text=as_kept(text),
+        at=timezone.now(),
+        channel=channel,
+        knowledge_base_ids=tuple(sorted(reader.searchable)),
+        asker_id=reader.user_id,
+        client_id=client_of(reader),
+    )
+
+
+def client_of(reader: Reader) -> int | None:
+    """Return the agent client whose token a reader holds, by its id."""
+    if not reader.is_agent or reader.token_id is None:
+        return None
+    own = ApiToken.objects.filter(pk=reader.token_id)
+    return own.values_list("client_id", flat=True).first()
+
+
+def own_ask(reader: Reader, interaction_id: UUID, channel: Channel) -> Ask:
+    """Return an interaction of the reader's own as an ask."""
+    own = Interaction.objects.filter(
+        owner=reader.user_id, acting=None, public_id=interaction_id
+    )
+    if reader.is_agent:
+        own = own.filter(client=client_of(reader))
+    interaction = own.exclude(question="").first()
+    if interaction is None:
+        raise ApprovalError(_("There is no such question of yours. Ask it again."))
+    return replace(ask_of(interaction), channel=channel)
+
+
+# --- Answering ----------------------------------------------------------------------
+
+
+def propose_answer(
+    pending: PendingQuestion,
+    *,
+    actor: User,
+    question: str,
+    answer: str,
+    layer: Layer | None = None,
+    expected_version: int | None = None,
+    kept_marks: Sequence[str] = (),
+) -> PendingQuestion:
+    """Answer a pending question.
+
+    Published at once, or after somebody else approved it: where the deployment asks for
+    four eyes, or where the person may not approve. Without a `layer` there must be only
+    one knowledge base that it can go to. `kept_marks` are the texts of marks that the
+    person keeps on purpose.
+    """
+    return write_answer(
+        pending,
+        actor=actor,
+        question=question,
+        answer=answer,
+        layer=layer,
+        expected_version=expected_version,
+        kept_marks=kept_marks,
+        states=(State.PENDING,),
+        tried="answer",
+    )
+
+
+def change_answer(
+    pending: PendingQuestion,
+    *,
+    actor: User,
+    question: str,
+    answer: str,
+    layer: Layer | None = None,
+    expected_version: int | None = None,
+    kept_marks: Sequence[str] = (),
+) -> PendingQuestion:
+    """Change an approved answer: a new revision of its source, of which clients hear.
+
+    Where it needs a second person, the question waits in pending again, while the
+    answer that was approved before goes on serving.
+    """
+    return write_answer(
+        pending,
+        actor=actor,
+        question=question,
+        answer=answer,
+        layer=layer,
+        expected_version=expected_version,
+        kept_marks=kept_marks,
+        states=(State.APPROVED,),
+        tried="change the answer",
+    )
+
+
+def write_answer(
+    pending: PendingQuestion,
+    *,
+    actor: User,
+    question: str,
+    answer: str,
+    layer: Layer | None,
+    expected_version: int | None,
+    kept_marks: Sequence[str],
+    states: Collection[str],
+    tried: str,
+) -> PendingQuestion:
+    """Keep what was written, and publish it where nobody else has to approve it."""
+    asked, text = cleaned_question(question), cleaned_answer(answer)
+    with acting(
+        pending, actor, tried, states=states, expected_version=expected_version
+    ) as act:
+        row, person = act.row, act.person
+        row.layer = chosen_layer(row, person, layer)
+        if row.state == State.APPROVED and not differs(row, asked, text):
+            raise ApprovalError(_("Nothing is changed."))
+        row.question_as_answered, row.answer = asked, text
+        row.author, row.answered_at = person, timezone.now()
+        row.four_eyes = settings.STRATA_FOUR_EYES
+        row.state = State.PENDING
+        row.approved_by = row.approved_at = None
+        row.locked_by = row.locked_until = None
+        record(person, "answered", row, kept=len(kept_marks))
+        if not row.four_eyes and person.has_perm(APPROVE):
+            publish(row, person)
+    return row
+
+
+def differs(row: PendingQuestion, asked: str, text: str) -> bool:
+    """Tell whether anything of a published answer would change."""
+    here = row.source.layer_id if row.source is not None else None
+    moved = row.layer is not None and row.layer.pk != here
+    return moved or (asked, text) != (row.question_as_answered, row.answer)
+
+
+def approve(
+    pending: PendingQuestion, *, actor: User, expected_version: int | None = None
+) -> PendingQuestion:
+    """Approve an answer that another person wrote; it is published."""
+    with acting(
+        pending,
+        actor,
+        "approve",
+        right=APPROVE,
+        expected_version=expected_version,
+    ) as act:
+        row, person = act.row, act.person
+        refuse_unanswered(row)
+        if row.four_eyes and row.author_id == person.pk:
+            raise ForbiddenError(
+                _("Whoever wrote an answer cannot approve it here. Ask a colleague.")
+            )
+        row.layer = chosen_layer(row, person, row.layer)
+        publish(row, person)
+    return row
+
+
+def send_back(
+    pending: PendingQuestion,
+    *,
+    actor: User,
+    because: str = "",
+    expected_version: int | None = None,
+) -> PendingQuestion:
+    """Take a written answer off a question that waits for approval.
+
+    An answer that was approved before serves on.
+    """
+    with acting(
+        pending, actor, "send back", right=APPROVE, expected_version=expected_version
+    ) as act:
+        row = act.row
+        refuse_unanswered(row)
+        record(act.person, "sent back", row, because=cleaned_reason(because))
+        forget_answer(row)
+    return row
+
+
+def refuse_unanswered(row: PendingQuestion) -> None:
+    """Raise ConflictError where no answer waits for approval."""
+    if not row.is_awaiting_approval:
+        raise ConflictError(_("No answer waits for approval here. Look at it again."))
+
+
+def publish(row: PendingQuestion, person: User) -> None:
+    """Approve what is written: into the corpus, and to everybody who is to hear of it.
+
+    The caller holds the row and saves it.
+    """
+    put_in(row, actor=person)
+    row.state = State.APPROVED
+    row.approved_by, row.approved_at = person, timezone.now()
+    row.revision += 1
+    row.gap, row.gap_checked_at = Gap.UNKNOWN, None
+    row.snoozed_until = None
+    tell_askers_anew(row)
+    record(person, "approved", row, revision=row.revision)
+
+
+def withdraw(
+    pending: PendingQuestion,
+    *,
+    actor: User,
+    because: str,
+    expected_version: int | None = None,
+) -> PendingQuestion:
+    """Take an approved answer out of the corpus; the question is pending again."""
+    why = required_reason(because)
+    with acting(
+        pending,
+        actor,
+        "withdraw",
+        right=APPROVE,
+        states=(State.APPROVED, State.PENDING),
+        expected_version=expected_version,
+    ) as act:
+        row = act.row
+        if row.source is None:
+            raise ConflictError(_("There is no approved answer here any more."))
+        record(act.person, "withdrew the answer of", row, because=why)
+        take_out(row, actor=act.person)
+        go_back_to_pending(row)
+    return row
+
+
+def go_back_to_pending(row: PendingQuestion) -> None:
+    """Make a question one without an answer again, and say so; the caller saves it."""
+    row.revision += 1
+    announce_withdrawal(row)
+    row.state = State.PENDING
+    forget_answer(row)
+    tell_askers_anew(row)
+
+
+def forget_answer(row: PendingQuestion) -> None:
+    """Take what was written off a question."""
+    row.answer = row.question_as_answered = ""
+    row.layer = row.source.layer if row.source is not None else None
+    row.author = row.answered_at = row.approved_by = row.approved_at = None
+    row.four_eyes = False
+    row.gap, row.gap_checked_at = Gap.UNKNOWN, None
+
+
+def tell_askers_anew(row: PendingQuestion) -> None:
+    """Let the askers of a question and of its duplicates be told what became of it."""
+    Wording.objects.filter(Q(pending=row) | Q(pending__original=row)).update(
+        told_at=None, finds=None
+    )
+
+
+# --- Sorting ------------------------------------------------------------------------
+
+
+def ignore(
+    pending: PendingQuestion,
+    *,
+    actor: User,
+    because: str,
+    expected_version: int | None = None,
+) -> PendingQuestion:
+    """Decide that a question gets no answer, which is a legal outcome (S2-APR-06)."""
+    why = required_reason(because)
+    with acting(pending, actor, "ignore", expected_version=expected_version) as act:
+        row = act.row
+        refuse_served(row)
+        forget_answer(row)
+        row.state, row.ignored_because = State.IGNORED, why
+        row.locked_by = row.locked_until = None
+        tell_askers_anew(row)
+        record(act.person, "ignored", row)
+    return row
+
+
+def reopen(pending: PendingQuestion, *, actor: User) -> PendingQuestion:
+    """Make an ignored question pending again."""
+    with acting(pending, actor, "reopen", states=(State.IGNORED,)) as act:
+        act.row.state, act.row.ignored_because = State.PENDING, ""
+        tell_askers_anew(act.row)
+        record(act.person, "reopened", act.row)
+    return act.row
+
+
+def merge(
+    duplicates: Sequence[PendingQuestion], *, into: PendingQuestion, actor: User
+) -> PendingQuestion:
+    """Say of pending questions that they ask what another one asks (S2-APR-04).
+
+    Their wordings and askers count for that one, and what becomes of it becomes of
+    them. One that others were merged into brings those along.
+    """
+    states = (State.PENDING, State.APPROVED)
+    with acting(into, actor, "merge", states=states, beside=duplicates) as act:
+        for each in duplicates:
+            row = locked(each)
+            refuse_foreign(act.person, row)
+            refuse_late(row, (State.PENDING,), None)
+            point_at(row, act.row)
+            row.version += 1
+            row.save()
+            record(act.person, "merged", row, into=act.row.pk)
+        count_again(act.row)
+    return act.row
+
+
+def point_at(row: PendingQuestion, original: PendingQuestion) -> None:
+    """Make a pending question, and those that point at it, duplicates of another."""
+    if row.pk == original.pk:
+        raise ApprovalError(_("A question cannot be merged into itself."))
+    refuse_served(row)
+    PendingQuestion.objects.filter(original=row).update(original=original)
+    forget_answer(row)
+    row.state, row.original = State.DUPLICATE, original
+    row.locked_by = row.locked_until = None
+    Wording.objects.filter(pending=row).update(told_at=None)
+
+
+def refuse_served(row: PendingQuestion) -> None:
+    """Raise ApprovalError where an approved answer still serves."""
+    if row.source is not None:
+        raise ApprovalError(_("Its approved answer still serves. Withdraw it first."))
+
+
+def unmerge(pending: PendingQuestion, *, actor: User) -> PendingQuestion:
+    """Make a duplicate a pending question of its own again."""
+    with acting(pending, actor, "take apart", states=(State.DUPLICATE,)) as act:
+        row, original = act.row, act.row.original
+        row.state, row.original = State.PENDING, None
+        row.save(update_fields=["state", "original"])
+        count_again(row)
+        if original is not None:
+            left = locked(original)
+            count_again(left)
+            left.save(update_fields=["asked_count", "asker_count"])
+        Wording.objects.filter(pending=row).update(told_at=None)
+        record(act.person, "took apart", row)
+    return row
+
+
+def assign(
+    pending: PendingQuestion, *, actor: User, to: User | None
+) -> PendingQuestion:
+    """Give a question to a person who may answer it, or to nobody."""
+    with acting(pending, actor, "assign") as act:
+        if to is not None and not may_act(to, act.row):
+            raise ApprovalError(
+                _("%(person)s may not answer this question.") % {"person": to}
+            )
+        act.row.assigned_to = to
+        record(act.person, "assigned", act.row, to=str(to) if to is not None else "")
+    return act.row
+
+
+def snooze(
+    pending: PendingQuestion, *, actor: User, until: datetime | None
+) -> PendingQuestion:
+    """Put a question off until a time, or take it up again."""
+    if until is not None and until <= timezone.now():
+        raise ApprovalError(_("Choose a time that is still to come."))
+    with acting(pending, actor, "put off") as act:
+        act.row.snoozed_until = until
+        at = until.isoformat() if until is not None else ""
+        record(act.person, "put off", act.row, until=at)
+    return act.row
+
+
+def lock(pending: PendingQuestion, *, actor: User) -> bool:
+    """Take or renew the editing lock; tells whether the person has it now.
+
+    It only warns: who has none and writes all the same is told of a conflict.
+    """
+    if not may_act(actor, pending):
+        return False
+    is_free = Q(locked_by=None) | Q(locked_by=actor) | Q(locked_until__lt=Now())
+    return bool(
+        PendingQuestion.objects.filter(is_free, pk=pending.pk).update(
+            locked_by=actor, locked_until=timezone.now() + LOCK
+        )
+    )
+
+
+def unlock(pending: PendingQuestion, *, actor: User) -> None:
+    """Give the person's own editing lock back."""
+    PendingQuestion.objects.filter(pk=pending.pk, locked_by=actor).update(
+        locked_by=None, locked_until=None
+    )
+
+
+# --- What is sent ---------------------------------------------------------------------
+
+
+def chosen_layer(row: PendingQuestion, person: User, layer: Layer | None) -> Layer:
+    """Return where an answer goes; raises ApprovalError where it must be chosen.
+
+    Without a choice it stays where it is, or goes to the first layer of the only
+    knowledge base that it can be for: never to one of several, which might be read by
+    other people than the person had in mind.
+    """
+    own = Layer.objects.administered_by(person).select_related("knowledge_base")
+    wanted = layer or row.layer
+    if wanted is not None:
+        found = own.filter(pk=wanted.pk).first()
+        if found is None:
+            raise ForbiddenError(
+                _("You do not work on that layer. Choose another one.")
+            )
+        return found
+    bases = KnowledgeBase.objects.administered_by(person).filter(
+        pk__in=row.knowledge_base_ids
+    )
+    layers = own.filter(knowledge_base__in=bases).order_by("pk")
+    if len({each.knowledge_base_id for each in layers}) != 1:
+        raise ApprovalError(_("Choose the layer that the answer goes to."))
+    return layers[0]
+
+
+def cleaned_question(text: str) -> str:
+    """Return a question as it is published: one line."""
+    try:
+        return clean_query(text, max_length=LONGEST_PUBLISHED)
+    except InvalidTextError as error:
+        raise ApprovalError(_("The question: %(why)s") % {"why": error}) from error
+
+
+def cleaned_answer(text: str) -> str:
+    """Return an answer with plain line ends, without what nobody can read."""
+    cleaned = clean_document_text(text)[0].strip()
+    if not cleaned:
+        raise ApprovalError(_("Write the answer first."))
+    if len(cleaned) > LONGEST_ANSWER:
+        raise ApprovalError(
+            _("The answer has %(count)s characters; at most %(most)s are accepted.")
+            % {"count": len(cleaned), "most": LONGEST_ANSWER}
+        )
+    return cleaned
+
+
+def cleaned_reason(text: str) -> str:
+    """Return a reason in one line, cut to what is kept."""
+    return " ".join(clean_document_text(text)[0].split())[:LONGEST_REASON]
+
+
+def required_reason(text: str) -> str:
+    """Return a reason; raises ApprovalError where none is given."""
+    reason = cleaned_reason(text)
+    if not reason:
+        raise ApprovalError(_("Say why, in a few words."))
+    return reason

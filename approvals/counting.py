@@ -1,0 +1,19 @@
+"""How much a question is wanted: how often it was asked, and by how many."""
+
+from django.db.models import Count, Max, Min, Q
+
+from approvals.models import PendingQuestion, Wording
+
+
+def count_again(row: PendingQuestion) -> None:
+    """Set a question's counts from its wordings and its duplicates'; not saved."""
+    wordings = Wording.objects.filter(Q(pending=row) | Q(pending__original=row))
+    counts = wordings.aggregate(
+        asked=Count("pk"),
+        askers=Count("caller", distinct=True),
+        first=Min("at"),
+        last=Max("at"),
+    )
+    row.asked_count, row.asker_count = counts["asked"], counts["askers"]
+    row.first_asked_at = counts["first"] or row.first_asked_at
+    row.last_asked_at = counts["last"] or row.last_asked_at
