@@ -55,6 +55,9 @@ bench-quality: $(VENV)/.installed ## Recall and ranking; EVAL=, DOCS=, SIZE=smal
 bench-answers: $(VENV)/.installed ## Answers and refusals of asks; EVAL=, DOCS=, SIZE=small, ONLY=docs
 	@$(PY) -m benchmarks.answers $(ARGS)
 
+bench-ask: $(VENV)/.installed ## Stages of an ask at 10,000 passages; SIZE=small
+	@$(PY) -m benchmarks.asking $(ARGS)
+
 bench-search: $(VENV)/.installed ## Speed and recall of searches at 10k and 100k passages
 	@$(PY) -m benchmarks.search $(ARGS)
 
