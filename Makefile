@@ -19,7 +19,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check bench-quality bench-answers bench-search bench-ingest bench-turns bench-memory \
-	bench-extraction bench-mutations bench-visibility faults doctor clean chromium
+	bench-extraction bench-mutations bench-scrubbing bench-visibility faults doctor clean chromium
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -75,6 +75,9 @@ bench-extraction: $(VENV)/.installed ## What the readers of PDF, DOCX and the re
 
 bench-mutations: $(VENV)/.installed-dev ## True drafts verified, and mutants of them flagged
 	@$(PY) -m benchmarks.mutations $(ARGS)
+
+bench-scrubbing: $(VENV)/.installed-dev ## Bank details left and taken by mistake; DOCS=, SIZE=small
+	@$(PY) -m benchmarks.scrubbing $(ARGS)
 
 bench-visibility: $(VENV)/.installed-dev ## Pages of access at 10,000 readers × 1,000 knowledge bases
 	@$(PY) -m benchmarks.visibility $(ARGS)

@@ -95,8 +95,8 @@ _GAP: Final = (
 _IBAN_START = re.compile(rf"[A-Za-z]{{2}}{_GAP}[0-9]{_GAP}[0-9]")
 _NEXT = re.compile(rf"{_GAP}([A-Za-z0-9])")
 _IS: Final = {"n": str.isdigit, "a": str.isalpha, "c": str.isalnum}
-# Characters of an IBAN that lacks some, and how many of them are digits.
-_LEAST_READ, _LEAST_DIGITS = 15, 10
+# Characters of an IBAN that lacks some, and how many of them are digits; of a whole one.
+_LEAST_READ, _LEAST_DIGITS, _FEWEST_DIGITS = 15, 10, 6
 
 _WORD_LIKE_BIC = re.compile(
     r"(?<![^\W_])[A-Za-z]{6}[A-Za-z0-9]{2}(?:[A-Za-z0-9]{3})?(?![^\W_])"
@@ -126,7 +126,10 @@ _ORDINARY: Final = frozenset(
         "REQUIREMENT TERMINATION TRANSACTION TRANSLATION",
     )
 )
-_SHOUTED_BEFORE = re.compile(r"[^\W\d_a-z]{3,}[\W_]+$")
+# A bank's word right before one in capitals, itself in small letters.
+_BANK_BEFORE = re.compile(
+    r"(?<![^\W_])(?:[Bb]an[kc]|[Nn]gân hàng|[Бб]анк)[a-zăâîșțаеиоуы]{0,4}[ :,\u00a0\"'(]{1,3}$"
+)
 _SHOUTED_AFTER = re.compile(r"[\W_]+[^\W\d_a-z]{3,}(?![^\W\d_])")
 _DIGIT_GAP: Final = r"(?:%20|%C2%A0|%2D|&nbsp;|\\u00a0|[+ \t\u00a0\u2000-\u200d\u202f\u2060\u3000_\u2010-\u2015-])"
 _DIGITS = re.compile(
@@ -150,7 +153,7 @@ _BANKING = re.compile(
 # Those of an account alone, which may also follow the number.
 _ACCOUNT = re.compile(
     r"(?<![^\W_])(?:account|acct|iban|konto|kont[aoue]|rachun|cont(?:ul|ului)?(?![^\W_])"
-    r"|tài khoản|số tk|stk(?![^\W_])|сч[её]т)",
+    r"|tài khoản|số tk|stk(?![^\W_])|сч[её]т|р/с)",
     re.IGNORECASE,
 )
 _MONEY = re.compile(
@@ -165,6 +168,7 @@ _MOST_DIGITS: Final = 34
 # Stands where a detail was already read.
 _TAKEN: Final = "\x01"
 _MARK = re.compile("|".join(re.escape(mark) for mark in (IBAN, BIC, CARD, ACCOUNT)))
+_LONGEST_ADDRESS: Final = 300
 # How far before a number the word may stand, and how far after (characters).
 _NEAR, _AFTER = 40, 25
 
@@ -247,9 +251,12 @@ def _iban_end(text: str, start: int) -> int:
         read += found[1].upper()
         place = found.end()
     is_whole = bool(shape) and len(read) == 4 + len(shape)
-    if is_whole and mod_97_10.is_valid(read[4:] + read[:4]):
+    # Within a word, an IBAN is one only in one piece.
+    is_joined = text[start - 1 : start].isalnum() and not text[start:place].isalnum()
+    if is_whole and not is_joined and mod_97_10.is_valid(read[4:] + read[:4]):
         return _end_of_digits(text, place)
-    if len(read) < _LEAST_READ or sum(map(str.isdigit, read)) < _LEAST_DIGITS:
+    least = _FEWEST_DIGITS if is_whole else _LEAST_DIGITS
+    if len(read) < _LEAST_READ or sum(map(str.isdigit, read)) < least:
         return 0
     # One with a slip: a sign too few, too many or another, and written as IBANs are.
     place = _end_of_digits(text, place)
@@ -273,7 +280,7 @@ def _bics(text: str) -> Iterator[Detail]:
 
     A word in capitals has their form too (`DOCUMENT`). One without a digit counts where
     it ends as the head offices' do, near the words BIC or SWIFT, and alone in capitals
-    beside a word of banking.
+    right behind the word bank.
     """
     named = {
         found.start(1)
@@ -300,8 +307,7 @@ def _speaks_of_bank(text: str, found: re.Match[str]) -> bool:
     after = text[found.end() : found.end() + _NEAR]
     if _BIC_WORD.search(before) or _BIC_WORD.search(after):
         return True
-    is_shouted = _SHOUTED_BEFORE.search(before) or _SHOUTED_AFTER.match(after)
-    return not is_shouted and bool(_BANKING.search(before) or _BANKING.search(after))
+    return bool(_BANK_BEFORE.search(before) and not _SHOUTED_AFTER.match(after))
 
 
 def _numbers(text: str) -> Iterator[Detail]:
@@ -321,7 +327,10 @@ def _dotted(text: str) -> Iterator[Detail]:
             len("".join(groups)) >= _DOTTED_DIGITS
             and not is_quantity
             and not _is_written_date(groups)
-            and _ACCOUNT.search(text[max(0, found.start() - _NEAR) : found.start()])
+            and (
+                _ACCOUNT.search(text[max(0, found.start() - _NEAR) : found.start()])
+                or _is_followed_by_account(found)
+            )
         ):
             yield Detail(ACCOUNT, found.start(), found.end())
 
@@ -340,15 +349,26 @@ def _number(found: re.Match[str]) -> str:
     if len(groups) > 1 and all(len(group) == 3 for group in groups[1:]):
         # 1 000 000 is a quantity.
         return ""
+    return ACCOUNT if len(digits) >= _least_digits(found, groups, before) else ""
+
+
+def _least_digits(found: re.Match[str], groups: list[str], before: str) -> int:
+    """Return how many digits make an account number of digits where they stand."""
     if _is_written_date(groups):
-        least = _GROUPED
-    elif _BANKING.search(before):
-        least = _NAMED
-    elif _is_followed_by_account(found):
-        least = _NAMED_AFTER
-    else:
-        least = _WHOLE if len(groups) == 1 else _GROUPED
-    return ACCOUNT if len(digits) >= least else ""
+        return _GROUPED
+    if _BANKING.search(before):
+        return _NAMED
+    if _is_followed_by_account(found):
+        return _NAMED_AFTER
+    if _in_address(found):
+        return _MOST_DIGITS + 1
+    return _WHOLE if len(groups) == 1 else _GROUPED
+
+
+def _in_address(found: re.Match[str]) -> bool:
+    """Tell whether a number stands in an address of the web: pages have numbers too."""
+    before = found.string[max(0, found.start() - _LONGEST_ADDRESS) : found.start()]
+    return "://" in re.split(r"[\s<>\"']", before)[-1]
 
 
 def _is_followed_by_account(found: re.Match[str]) -> bool:

@@ -1,8 +1,15 @@
 """What is taken out of people's words before they are kept, and what stays."""
 
+from pathlib import Path
+from random import Random
+
 import pytest
 
-from knowledge.scrubbing import scrub
+from benchmarks.bank_details import lines_with_ibans, lines_with_others
+from benchmarks.ordinary_lines import lines_of_folder, made_lines
+from knowledge.scrubbing import DROPPED, scrub
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.req("S1-PRV-01", "R16")
@@ -56,3 +63,60 @@ def test_leaves_everything_else(written: str) -> None:
 def test_scrubbing_twice_changes_nothing_more() -> None:
     once = scrub("DE89 3704 0044 0532 0130 00 and account 12345678, DEUTDEFF500")
     assert scrub(once) == once
+
+
+# --- The corpus of `make bench-scrubbing`, a part of it --------------------------------
+
+
+@pytest.mark.req("REL-L1", "REL-L5", "S1-PRV-01")
+def test_nothing_of_an_iban_is_left_in_any_form() -> None:
+    left = [
+        line.text
+        for line in lines_with_ibans(Random(5), 1_000)
+        if line.left_in(scrub(line.text))
+    ]
+    assert not left
+
+
+@pytest.mark.req("REL-L2", "S1-PRV-01")
+def test_nothing_of_other_bank_details_is_left() -> None:
+    left = [
+        line.text
+        for line in lines_with_others(Random(6), 1_000)
+        if line.left_in(scrub(line.text))
+    ]
+    assert not left
+
+
+@pytest.mark.req("REL-L2")
+def test_ordinary_lines_stay_as_they_are() -> None:
+    lines = [*made_lines(Random(7), 1_000), *lines_of_folder(ROOT / "docs")]
+    changed = [line for line in lines if scrub(line) != line]
+    assert len(changed) <= len(lines) / 1_000, changed
+
+
+@pytest.mark.req("REL-L4")
+@pytest.mark.parametrize("patience", [0.0, -1.0])
+def test_a_text_that_takes_too_long_is_dropped(
+    monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    monkeypatch.setattr("knowledge.scrubbing.PATIENCE", patience)
+    assert scrub("to DE89 3704 0044 0532 0130 00") == DROPPED
+
+
+@pytest.mark.req("REL-L4")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DE89" + " " * 20_000,
+        "DE89\n \n \n" * 5_000,
+        "1 " * 20_000,
+        "%20" * 20_000,
+        "ab12" * 10_000,
+        "DEUTDEFF " * 4_000,
+        "a" * 50_000,
+        "\\u00a0" * 10_000,
+    ],
+)
+def test_no_text_takes_more_than_its_time(text: str) -> None:
+    assert scrub(text) != DROPPED
