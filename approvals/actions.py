@@ -24,6 +24,7 @@ from approvals.delivering import announce_withdrawal
 from approvals.errors import ApprovalError, ConflictError, ForbiddenError
 from approvals.filing import Ask, ask_of, file_asks
 from approvals.models import PendingQuestion, Wording
+from approvals.models.notification import Event
 from approvals.models.question import (
     LONGEST_ANSWER,
     LONGEST_PUBLISHED,
@@ -33,6 +34,7 @@ from approvals.models.question import (
     Gap,
     State,
 )
+from approvals.notifying import notify
 from approvals.publishing import put_in, take_out
 from knowledge.models import ApiToken, KnowledgeBase, Layer, User
 from knowledge.models.audit import record
@@ -314,6 +316,8 @@ def write_answer(
         record(person, "answered", row, kept=len(kept_marks))
         if not row.four_eyes and person.has_perm(APPROVE):
             publish(row, person)
+        else:
+            notify(row, Event.AWAITING)
     return row
 
 

@@ -10,7 +10,9 @@ from django.db import connection, transaction
 
 from approvals.counting import count_again
 from approvals.models import PendingQuestion, Subscriber, Wording
+from approvals.models.notification import Event
 from approvals.models.question import Channel, Gap, State
+from approvals.notifying import notify
 from knowledge.language import language_of
 from retrieval.interaction import LANGUAGES
 from retrieval.models import Interaction
@@ -111,6 +113,8 @@ def file_asks(
                 "last_asked_at",
             ]
         )
+    if known is None:
+        notify(counted, Event.ASKED)
     return counted, known is None
 
 

@@ -47,6 +47,8 @@ EDIT = [
     "change_question",
     "delete_question",
 ]
+# How oneself is told of pending questions.
+CONTACTS = [f"{act}_contact" for act in ("view", "add", "change", "delete")]
 ADMINISTER = [
     *EDIT,
     "add_knowledgebase",
@@ -80,6 +82,7 @@ ADMINISTER = [
     "approve_pendingquestion",
     "view_subscriber",
     "change_subscriber",
+    *CONTACTS,
 ]
 # Reads what was searched and what it cost; of the passages in it, what they may read.
 AUDIT = [
@@ -96,6 +99,7 @@ APPROVE = [
     "view_pendingquestion",
     "answer_pendingquestion",
     "approve_pendingquestion",
+    *CONTACTS,
 ]
 # The apps whose permissions the roles hold; no codename is in two of them.
 APPS = ("knowledge", "retrieval", "approvals")

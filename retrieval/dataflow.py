@@ -5,7 +5,7 @@ portal's page and, word for word its setting names, docs/data-flow.md. Whoever a
 way out adds its row here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -29,6 +29,8 @@ DECIDING: Final = (
     "ANTHROPIC_BASE_URL",
     "ANTHROPIC_API_KEY",
     "STRATA_DRAFTING",
+    "EMAIL_HOST",
+    "STRATA_WEBHOOK_HOSTS",
 )
 
 
@@ -103,7 +105,33 @@ def flows(values: Mapping[str, Any]) -> tuple[Flow, ...]:
                 "are to answer them."
             ),
         ),
+        Flow(
+            _("Mails to staff"),
+            ("EMAIL_HOST", "EMAIL_PORT", "STRATA_REPLY_ADDRESS"),
+            values["EMAIL_HOST"],
+            _(
+                "Questions that the documents did not answer and answers that wait for "
+                "approval, bank details taken out, with how often they were asked."
+            ),
+        ),
+        *(
+            Flow(
+                _("Signed messages"),
+                ("STRATA_WEBHOOK_HOSTS",),
+                host,
+                _(
+                    "What mails to staff say, and approved answers to the agent "
+                    "clients that are to have them."
+                ),
+            )
+            for host in hosts_of(values["STRATA_WEBHOOK_HOSTS"]) or [""]
+        ),
     )
+
+
+def hosts_of(listed: Sequence[str]) -> list[str]:
+    """Return the hosts of a list of hosts and ports, each once."""
+    return list(dict.fromkeys(host_of(f"https://{each}") for each in listed))
 
 
 def sending_settings(values: Mapping[str, Any]) -> list[str]:

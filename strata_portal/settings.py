@@ -525,6 +525,36 @@ STRATA_KEEP_LOG_DAYS = env_int("STRATA_KEEP_LOG_DAYS", 180, least=1, most=36500)
 # True: whoever writes an answer cannot approve it.
 STRATA_FOUR_EYES = env_bool("STRATA_FOUR_EYES", default=False)
 
+# --- Notices of pending questions (docs/approvals.md, docs/data-flow.md) -----------
+
+# The mail server; empty, no mail is sent.
+EMAIL_HOST = env_text("EMAIL_HOST")
+EMAIL_PORT = env_int("EMAIL_PORT", 587, least=1, most=65535)
+EMAIL_HOST_USER = env_text("EMAIL_HOST_USER")
+EMAIL_HOST_PASSWORD = env_text("EMAIL_HOST_PASSWORD")
+# "starttls" and "tls" encrypt; "none" is for a server on this machine.
+STRATA_EMAIL_SECURITY = env_choice(
+    "STRATA_EMAIL_SECURITY", "starttls", {"starttls", "tls", "none"}
+)
+DEFAULT_FROM_EMAIL = env_text("DEFAULT_FROM_EMAIL", "strata@localhost")
+# Where replies go: a mailbox whose server hands them to /hooks/mail. Each mail adds its
+# own sign to it, behind a plus. Empty: mails are not replied to.
+STRATA_REPLY_ADDRESS = env_text("STRATA_REPLY_ADDRESS")
+# Signs what that server hands over; while it changes, the new and the old one.
+STRATA_MAIL_HOOK_SECRETS = env_list("STRATA_MAIL_HOOK_SECRETS")
+if any(len(each) < 32 for each in STRATA_MAIL_HOOK_SECRETS):
+    raise ImproperlyConfigured(
+        "STRATA_MAIL_HOOK_SECRETS is too weak: each needs at least 32 random characters."
+    )
+# Hosts that signed messages may go to, as host or host:port; empty, none is sent.
+STRATA_WEBHOOK_HOSTS = env_list("STRATA_WEBHOOK_HOSTS")
+# A question that nobody answered is reminded of after so many days, and again; after
+# so many it is told to those who take what grows old.
+STRATA_REMIND_DAYS = env_int("STRATA_REMIND_DAYS", 3, least=1, most=365)
+STRATA_ESCALATE_DAYS = env_int("STRATA_ESCALATE_DAYS", 7, least=1, most=365)
+# How long a message can be replied to (days).
+STRATA_REPLY_DAYS = env_int("STRATA_REPLY_DAYS", 30, least=1, most=365)
+
 # --- Worker (D20) ------------------------------------------------------------
 
 # A run whose worker has not reported for so long is taken up by another (s).

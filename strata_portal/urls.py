@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
+from approvals import hooks
 from knowledge.views import stop_viewing
 from strata_portal import health
 from strata_portal.sign_in import SignInForm
@@ -17,6 +18,8 @@ urlpatterns = [
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("view-as/stop/", stop_viewing, name="stop-viewing"),
     path("admin/", admin.site.urls),
+    path("hooks/replies/<str:public_id>", hooks.reply, name="hook-reply"),
+    path("hooks/mail", hooks.mail, name="hook-mail"),
     path("api/v1/", include("retrieval.api.urls")),
     path("", include("retrieval.urls")),
 ]

@@ -35,6 +35,11 @@ if os.environ.get("STRATA_TEST_SHARE") != os.environ.get("PYTEST_XDIST_WORKER", 
         "QUERY_REWRITE_MODEL",
         "QUERY_REWRITE_API_KEY",
         "STRATA_DRAFTING",
+        # No test sends to a real mailbox or a real chat.
+        "EMAIL_HOST",
+        "STRATA_REPLY_ADDRESS",
+        "STRATA_MAIL_HOOK_SECRETS",
+        "STRATA_WEBHOOK_HOSTS",
         "STRATA_LOCAL_ONLY",
     ):
         os.environ.pop(name, None)

@@ -118,15 +118,15 @@ class Http:
         self,
         method: str,
         path: str,
-        body: dict[str, Any] | None,
+        body: dict[str, Any] | bytes | None,
         deadline: Deadline,
     ) -> tuple[int, bytes]:
-        """Return status and body.
+        """Return status and body. A body of bytes is sent as it is.
 
         Raises:
             ModelUnavailableError: there was no whole answer before the deadline.
         """
-        content = None if body is None else json.dumps(body).encode("ascii")
+        content = json.dumps(body).encode("ascii") if isinstance(body, dict) else body
         future = self._submit(method, path, content, deadline)
         try:
             # The loop keeps the deadline; this one is for a loop that is starved.

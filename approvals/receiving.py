@@ -1,0 +1,149 @@
+"""Taking replies: a person's answer that came by mail or webhook (S2-APR-02).
+
+A reply goes through the same verbs as the admin's pages, with the same checks, and the
+person's right is looked up now. Each reply has its effect once, by a unique key in the
+transaction of the effect (REL-W3). Whatever is refused is in the audit.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from approvals.actions import approve, ignore, propose_answer
+from approvals.errors import ApprovalError, ConflictError, ForbiddenError
+from approvals.models import Notification, PendingQuestion, ReceivedReply
+from approvals.models.notification import Event
+from approvals.notifying import may_act
+from approvals.replies import Reply
+from knowledge.models import KnowledgeBase, Layer, User
+from knowledge.models.audit import record
+
+
+class Outcome(StrEnum):
+    """What became of a reply."""
+
+    TAKEN = "taken"
+    ALREADY = "already"
+    REFUSED = "refused"
+    LATE = "late"
+    NOT_FOUND = "not found"
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a sender is told: the outcome, and a sentence where it was not taken."""
+
+    outcome: Outcome
+    sentence: str = ""
+
+
+def take_reply(
+    notification: Notification, reply: Reply, *, door: str, event_id: str
+) -> Receipt:
+    """Do what a reply says, once."""
+    with transaction.atomic():
+        received = claim(notification, door, event_id)
+        if received is None:
+            return Receipt(Outcome.ALREADY)
+        receipt = act_on(notification, reply)
+        if receipt.outcome is not Outcome.TAKEN:
+            # It had no effect, and may come again.
+            received.delete()
+    return receipt
+
+
+def claim(notification: Notification, door: str, event_id: str) -> ReceivedReply | None:
+    """Note a reply's id, or return None where it is noted; others wait meanwhile."""
+    try:
+        with transaction.atomic():
+            return ReceivedReply.objects.create(
+                door=door, event_id=event_id, notification=notification
+            )
+    except IntegrityError:
+        return None
+
+
+def act_on(notification: Notification, reply: Reply) -> Receipt:
+    """Do what a reply says, within the caller's transaction."""
+    person = notification.contact.user
+    pending = notification.pending
+    if pending is None:
+        record(person, "came too late for", notification, act="reply")
+        return Receipt(Outcome.LATE, _("This question has been deleted."))
+    if not may_act(person, pending, Event.ASKED):
+        record(person, "was refused", pending, act="reply")
+        return Receipt(Outcome.NOT_FOUND)
+    try:
+        refuse_late(notification, pending, reply, person)
+        carry_out(pending, reply, notification, person)
+    except ForbiddenError:
+        return Receipt(Outcome.NOT_FOUND)
+    except ConflictError as error:
+        return Receipt(Outcome.LATE, str(error))
+    except ApprovalError as error:
+        record(person, "sent a reply that was refused to", pending)
+        return Receipt(Outcome.REFUSED, str(error))
+    return Receipt(Outcome.TAKEN)
+
+
+def refuse_late(
+    notification: Notification, pending: PendingQuestion, reply: Reply, person: User
+) -> None:
+    """Raise ConflictError for a reply that is past its time."""
+    if not notification.takes_replies:
+        record(person, "came too late for", pending, act="reply")
+        raise ConflictError(
+            _("This message is too old to reply to. Answer in the portal.")
+        )
+    if pending.is_awaiting_approval and not reply.approves:
+        record(person, "came too late for", pending, act="reply")
+        raise ConflictError(
+            _("Somebody has answered this question; their answer waits for approval.")
+        )
+
+
+def carry_out(
+    pending: PendingQuestion, reply: Reply, notification: Notification, person: User
+) -> None:
+    """Answer, ignore or approve; raises ApprovalError."""
+    version = pending.version
+    if reply.approves and pending.is_awaiting_approval:
+        approve(pending, actor=person, expected_version=version)
+    elif reply.ignored_because:
+        ignore(
+            pending,
+            actor=person,
+            because=reply.ignored_because,
+            expected_version=version,
+        )
+    else:
+        propose_answer(
+            pending,
+            actor=person,
+            question=reply.question or pending.question,
+            answer=reply.answer,
+            layer=layer_for(pending, reply, notification, person),
+            expected_version=version,
+            kept_marks=reply.kept,
+        )
+
+
+def layer_for(
+    pending: PendingQuestion, reply: Reply, notification: Notification, person: User
+) -> Layer | None:
+    """Return the layer that a reply names, else the contact's, else None."""
+    own = Layer.objects.filter(
+        knowledge_base__in=KnowledgeBase.objects.administered_by(person),
+        knowledge_base_id__in=pending.knowledge_base_ids,
+    )
+    if not reply.layer:
+        return own.filter(pk=notification.contact.layer_id).first()
+    named = list(own.filter(name__iexact=reply.layer)[:2])
+    if len(named) != 1:
+        raise ApprovalError(
+            _("There is not one layer “%(name)s” that this answer can go to.")
+            % {"name": reply.layer}
+        )
+    return named[0]

@@ -1,0 +1,101 @@
+"""What is told without anybody's act: reminders, what has grown old, summaries.
+
+All of it runs now and then, in any number of workers, and says each thing once.
+"""
+
+from datetime import timedelta
+from typing import Final
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from approvals.models import Contact, Notification, PendingQuestion
+from approvals.models.notification import Event, Pace
+from approvals.notifying import entitled, write
+from knowledge.models import WorkerBeat
+from knowledge.vitals import leave_sign
+
+# A summary that is due a little early goes out with the round that finds it.
+_PACES: Final = {
+    Pace.DAILY: timedelta(hours=23, minutes=30),
+    Pace.WEEKLY: timedelta(days=6, hours=23, minutes=30),
+}
+# How often it is looked what is due, and the sign that is left of it.
+_EVERY: Final = timedelta(hours=1)
+_BEAT: Final = "reminding"
+
+
+def is_due() -> bool:
+    """Tell whether it is time to look again."""
+    since = timezone.now() - _EVERY
+    return not WorkerBeat.objects.filter(name=_BEAT, at__gte=since).exists()
+
+
+def remind_in_time() -> None:
+    """Look what is due, at most once an hour."""
+    if is_due():
+        leave_sign(_BEAT)
+        remind()
+
+
+def remind() -> None:
+    """Write the reminders, escalations and summaries that are due."""
+    now = timezone.now()
+    waiting = PendingQuestion.objects.open().filter(
+        Q(snoozed_until=None) | Q(snoozed_until__lte=now)
+    )
+    due = waiting.filter(first_asked_at__lte=now - _days(settings.STRATA_REMIND_DAYS))
+    for pending in due.iterator():
+        remind_of(pending)
+    old = waiting.filter(first_asked_at__lte=now - _days(settings.STRATA_ESCALATE_DAYS))
+    for pending in old.iterator():
+        escalate(pending)
+    for contact in Contact.objects.live().exclude(pace=Pace.EACH):
+        summarise(contact)
+
+
+def remind_of(pending: PendingQuestion) -> None:
+    """Remind of one question, once for each time that its age reaches the days again.
+
+    Whoever it is assigned to is reminded alone.
+    """
+    contacts = Contact.objects.live().filter(pace=Pace.EACH)
+    if pending.assigned_to_id is not None:
+        contacts = contacts.filter(user=pending.assigned_to_id)
+    event = Event.AWAITING if pending.is_awaiting_approval else Event.REMINDER
+    age = timezone.now() - pending.first_asked_at
+    write(
+        event,
+        pending,
+        entitled(contacts, pending, event),
+        round_number=1_000 * (1 + pending.revision)
+        + age // _days(settings.STRATA_REMIND_DAYS),
+    )
+
+
+def escalate(pending: PendingQuestion) -> None:
+    """Tell those who take what grows old, once, whoever has the question."""
+    contacts = Contact.objects.live().filter(takes_escalations=True)
+    write(
+        Event.ESCALATED,
+        pending,
+        entitled(contacts, pending, Event.ESCALATED),
+        round_number=pending.revision,
+    )
+
+
+@transaction.atomic
+def summarise(contact: Contact) -> None:
+    """Write a contact's summary, if it is time."""
+    now = timezone.now()
+    before = now - _PACES[Pace(contact.pace)]
+    is_due = Q(digest_at=None) | Q(digest_at__lte=before)
+    if Contact.objects.filter(is_due, pk=contact.pk).update(digest_at=now):
+        Notification.objects.create(contact=contact, event=Event.DIGEST)
+
+
+def _days(count: int) -> timedelta:
+    """Return so many days."""
+    return timedelta(days=count)
