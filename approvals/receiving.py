@@ -139,7 +139,7 @@ def layer_for(
         knowledge_base_id__in=pending.knowledge_base_ids,
     )
     if not reply.layer:
-        return own.filter(pk=notification.contact.layer_id).first()
+        return own.filter(pk__in=[notification.contact.layer_id]).first()
     named = list(own.filter(name__iexact=reply.layer)[:2])
     if len(named) != 1:
         raise ApprovalError(

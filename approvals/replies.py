@@ -12,10 +12,10 @@ from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 from email.utils import getaddresses, parseaddr
-from typing import Final, cast
+from typing import Final
 
-from lxml import html
-from lxml.etree import ParserError
+from lxml import html  # type: ignore[import-untyped]
+from lxml.etree import ParserError  # type: ignore[import-untyped]
 
 from knowledge.sanitizing import clean_document_text, strip_invisible
 
@@ -116,7 +116,7 @@ def text_of_html(markup: str) -> str:
 
 def read_mail(raw: bytes, marker: str) -> Mail:
     """Return a mail that came in. `marker` stands where its quote of ours begins."""
-    mail = cast(EmailMessage, message_from_bytes(raw, policy=default))
+    mail = message_from_bytes(raw, policy=default)
     automatic = str(mail.get("Auto-Submitted", "no")).strip().casefold()
     precedence = str(mail.get("Precedence", "")).strip().casefold()
     return Mail(
