@@ -21,7 +21,12 @@ from django.utils.translation import gettext as _
 
 from approvals.counting import count_again
 from approvals.delivering import announce_withdrawal
-from approvals.errors import ApprovalError, ConflictError, ForbiddenError
+from approvals.errors import (
+    ApprovalError,
+    ConflictError,
+    ForbiddenError,
+    PrivacyError,
+)
 from approvals.filing import Ask, ask_of, file_asks
 from approvals.models import PendingQuestion, Wording
 from approvals.models.notification import Event
@@ -35,11 +40,13 @@ from approvals.models.question import (
     State,
 )
 from approvals.notifying import notify
+from approvals.privacy import check_answer, refusal
 from approvals.publishing import put_in, take_out
 from knowledge.models import ApiToken, KnowledgeBase, Layer, User
 from knowledge.models.audit import record
 from knowledge.permissions import Reader
 from knowledge.sanitizing import InvalidTextError, clean_document_text, clean_query
+from knowledge.scrubbing import ScrubbingError
 from retrieval.log import as_kept
 from retrieval.models import Interaction
 
@@ -300,6 +307,7 @@ def write_answer(
 ) -> PendingQuestion:
     """Keep what was written, and publish it where nobody else has to approve it."""
     asked, text = cleaned_question(question), cleaned_answer(answer)
+    refuse_personal(asked, text, kept_marks, pending.language)
     with acting(
         pending, actor, tried, states=states, expected_version=expected_version
     ) as act:
@@ -606,6 +614,24 @@ def chosen_layer(row: PendingQuestion, person: User, layer: Layer | None) -> Lay
     if len({each.knowledge_base_id for each in layers}) != 1:
         raise ApprovalError(_("Choose the layer that the answer goes to."))
     return layers[0]
+
+
+def refuse_personal(
+    question: str, answer: str, kept: Sequence[str], language: str
+) -> None:
+    """Raise PrivacyError where personal details are left (S2-APR-08).
+
+    Each is removed, or named among those that stay on purpose. What takes too long to
+    look through is not published either.
+    """
+    try:
+        marks = check_answer(question, answer, kept, language)
+    except ScrubbingError as error:
+        raise ApprovalError(
+            _("This text could not be looked through. Make it shorter.")
+        ) from error
+    if marks:
+        raise PrivacyError(refusal(marks), marks)
 
 
 def cleaned_question(text: str) -> str:

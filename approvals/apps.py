@@ -8,3 +8,14 @@ class ApprovalsConfig(AppConfig):
 
     name = "approvals"
     verbose_name = "Approvals"
+
+    def ready(self) -> None:
+        """Say what the worker looks at now and then, and what a purge erases here."""
+        from approvals import rounds
+        from approvals.erasing import erase, forget_wordings
+        from knowledge import upkeep
+        from knowledge.purging import erase_with
+
+        upkeep.EVERY.append((rounds.SECONDS, rounds.Rounds()))
+        upkeep.ALSO.append(forget_wordings)
+        erase_with(erase)

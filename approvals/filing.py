@@ -50,6 +50,11 @@ class Ask:
         return hashlib.sha256(key.encode()).hexdigest()
 
     @property
+    def language(self) -> str:
+        """The language that it seems to be in, or ""."""
+        return language_of(self.text, LANGUAGES)
+
+    @property
     def caller(self) -> str:
         """Who asked, for counting: a person, or somebody whom an agent talked to."""
         if self.client_id is None:
@@ -143,7 +148,7 @@ def new_question(ask: Ask) -> PendingQuestion:
     """Make a pending question of its first wording."""
     return PendingQuestion.objects.create(
         question=ask.text,
-        language=language_of(ask.text, LANGUAGES),
+        language=ask.language,
         channel=ask.channel,
         knowledge_base_ids=list(ask.knowledge_base_ids),
         first_asked_at=ask.at,
@@ -157,7 +162,7 @@ def file_wording(ask: Ask, pending: PendingQuestion | None) -> None:
         "pending": pending,
         "text": ask.text,
         "digest": ask.digest,
-        "language": language_of(ask.text, LANGUAGES),
+        "language": ask.language,
         "channel": ask.channel,
         "asker_id": ask.asker_id,
         "client_id": ask.client_id,

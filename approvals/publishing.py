@@ -30,7 +30,7 @@ def put_in(row: PendingQuestion, *, actor: User) -> None:
     if layer is None:
         raise ValueError(f"{row} has no layer")
     content = document_of(row).encode()
-    upload = Upload(BytesIO(content), f"{FOLDER}/{row.public_id}.md")
+    upload = Upload(BytesIO(content), path_of(row))
     source = row.source
     if source is None:
         row.source = upload_source(
@@ -49,6 +49,11 @@ def put_in(row: PendingQuestion, *, actor: User) -> None:
     if hashlib.sha256(content).hexdigest() != source.content_sha256:
         source = replace_source(source, upload, actor=actor)
     row.source = source
+
+
+def path_of(row: PendingQuestion) -> str:
+    """Return the path under which citations show a question's answer."""
+    return f"{FOLDER}/{row.public_id}.md"
 
 
 def take_out(row: PendingQuestion, *, actor: User | None) -> None:

@@ -3,10 +3,12 @@
 Everything runs on an installation of this run's own, with its own database server,
 model server and worker. What was acknowledged is remembered and compared with what is
 there in the end (rows F1 to F3 of the reliability list). Then receipts are issued, and
-every bit of some is flipped (F12).
+every bit of some is flipped (F12). Answers are approved while agent clients pull them
+and the web process is killed under them (R17).
 
     SIZE    full: the long run, hours; otherwise minutes
     SEED    replays a run; each run prints its own
+    ONLY    names of rows, such as R17: no others are run
 
 Ends with status 1 where anything was lost, doubled or stuck.
 """
@@ -26,6 +28,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.gate_faults import told_once
 from benchmarks.receipt_faults import FLIPPED, receipts
 from benchmarks.throwaway import ROOT, installation, kept, model_server, refuse
 
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
 KILLS, RESTARTS, POISONS = (50, 1000), (4, 100), (5, 200)
 # Receipts that are issued and checked (F12).
 RECEIPTS = (1000, 100_000)
+# Answers that are approved while the web process is killed (R17).
+ANSWERS = 1000
 # Random worlds of readers, rows and sources that are compared with the oracle (F8).
 WORLDS = (10_000, 50_000)
 WORLD_TESTS = (
@@ -65,21 +70,27 @@ def main() -> None:
     os.environ["STRATA_LEASE_SECONDS"] = str(LEASE_SECONDS)
     os.environ["STRATA_HEARTBEAT_SECONDS"] = str(HEARTBEAT_SECONDS)
     draw = random.Random(seed)
+    only = set(os.environ.get("ONLY", "").split())
+    figures: dict[str, dict[str, Any]] = {}
     with installation(durable=True), model_server(), working() as (worker, layer):
-        figures = {
-            "F1": killed(worker, layer, draw, KILLS[place]),
-            "F2": restarted(layer, draw, RESTARTS[place]),
-            "F3": poisoned(layer, draw, POISONS[place]),
+        rows: dict[str, Callable[[], dict[str, Any]]] = {
+            "F1": lambda: killed(worker, layer, draw, KILLS[place]),
+            "F2": lambda: restarted(layer, draw, RESTARTS[place]),
+            "F3": lambda: poisoned(layer, draw, POISONS[place]),
+            "F12": lambda: signed(draw, RECEIPTS[place]),
+            "R17": lambda: told(layer, draw, ANSWERS),
         }
-        say(f"F12: {RECEIPTS[place]} receipts, and every bit of {FLIPPED} flipped")
-        figures["F12"] = receipts(draw, RECEIPTS[place])
-    figures["F8"] = worlds(seed, WORLDS[place])
+        for name, run in rows.items():
+            if not only or name in only:
+                figures[name] = run()
+    if not only or "F8" in only:
+        figures["F8"] = worlds(seed, WORLDS[place])
     for name, row in figures.items():
         print(f"{name}  " + "  ".join(f"{key} {value}" for key, value in row.items()))
     print(json.dumps(figures))
     wrong = (
         *("lost", "doubled", "stuck", "wrong_starts"),
-        *("mismatched", "broken", "missed"),
+        *("mismatched", "broken", "missed", "foreign"),
     )
     sys.exit(any(row.get(key) for row in figures.values() for key in wrong))
 
@@ -251,6 +262,18 @@ def poisoned(layer: Layer, draw: random.Random, number: int) -> dict[str, Any]:
     wait(all_ended, SETTLE_SECONDS * max(1, number // 5))
     wrong = runs.exclude(state=RunState.FAILED, code="dead-letter", attempts=3)
     return {"poisons": number, "wrong_starts": wrong.count(), **verdict(healthy)}
+
+
+def signed(draw: random.Random, number: int) -> dict[str, Any]:
+    """Issue receipts, check them, and flip bits (F12)."""
+    say(f"F12: {number} receipts, and every bit of {FLIPPED} flipped")
+    return {**receipts(draw, number)}
+
+
+def told(layer: Layer, draw: random.Random, number: int) -> dict[str, Any]:
+    """Approve answers while clients pull them and the web process is killed (R17)."""
+    say(f"R17: {number} approved answers, pulled while the web process is killed")
+    return {**told_once(layer, draw, number)}
 
 
 def worlds(seed: int, number: int) -> dict[str, Any]:

@@ -28,6 +28,9 @@ STAGED_DAYS = 1
 FAILURE_DAYS = 30
 # What the apps above this one have to clean up; each adds its own when it is loaded.
 ALSO: list[Callable[[], object]] = []
+# What the apps above look at every so many seconds. It runs in the worker's watchdog,
+# and so only looks whether something is due, and queues it.
+EVERY: list[tuple[float, Callable[[], object]]] = []
 
 
 # Queries for the ids of revisions that are named elsewhere, and so are kept.

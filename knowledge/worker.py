@@ -28,6 +28,7 @@ from django_q.models import OrmQ
 from django_q.tasks import async_task
 
 from knowledge.runs import due_runs, group_name, hand_back, held_runs
+from knowledge.upkeep import EVERY
 from knowledge.vitals import vital_signs
 
 logger = logging.getLogger(__name__)
@@ -92,6 +93,7 @@ class Watchdog:
                 lambda: async_task("knowledge.tasks.sweep", save=False),
                 delay=CLEAN_DELAY_SECONDS,
             ),
+            *(Periodic(seconds, act) for seconds, act in EVERY),
         ]
 
     def run(self) -> None:

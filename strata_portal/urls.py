@@ -20,6 +20,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("hooks/replies/<str:public_id>", hooks.reply, name="hook-reply"),
     path("hooks/mail", hooks.mail, name="hook-mail"),
+    path("api/v1/", include("approvals.api.urls")),
     path("api/v1/", include("retrieval.api.urls")),
     path("", include("retrieval.urls")),
 ]

@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("knowledge", "0011_routing"),
-        ("retrieval", "0008_receipts"),
+        ("retrieval", "0009_feedback_and_learning"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -370,13 +370,8 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "push_secret",
-                    models.CharField(
-                        blank=True,
-                        editable=False,
-                        max_length=100,
-                        verbose_name="signing secret",
-                    ),
+                    "secret_number",
+                    models.PositiveIntegerField(default=1, editable=False),
                 ),
                 (
                     "push_attempts",
@@ -409,15 +404,7 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(("channel__in", ["voice", "widget", "api"])),
                         name="subscriber_channel_known",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            ("push_url", ""),
-                            models.Q(("push_secret", ""), _negated=True),
-                            _connector="OR",
-                        ),
-                        name="subscriber_push_is_signed",
-                    ),
+                    )
                 ],
             },
         ),

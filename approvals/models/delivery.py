@@ -27,8 +27,9 @@ class Subscriber(models.Model):
 
     `last_sequence` is the number of its newest delivery; whoever adds one holds this
     row, so that numbers come without a gap and become visible in their order (D24).
-    With a `push_url`, deliveries are also sent there, signed with `push_secret`;
-    `push_after` is when to try again after `push_attempts` that failed in a row.
+    With a `push_url`, deliveries are also sent there, signed with a secret that follows
+    from the portal's key and `secret_number`; `push_after` is when to try again after
+    `push_attempts` that failed in a row.
     """
 
     client = models.OneToOneField(
@@ -56,9 +57,7 @@ class Subscriber(models.Model):
         blank=True,
         help_text=_("An address that takes signed messages. Empty: it asks by itself."),
     )
-    push_secret = models.CharField(
-        _("signing secret"), max_length=100, blank=True, editable=False
-    )
+    secret_number = models.PositiveIntegerField(default=1, editable=False)
     push_attempts = models.PositiveIntegerField(
         _("failed attempts"), default=0, editable=False
     )
@@ -82,10 +81,6 @@ class Subscriber(models.Model):
                     channel__in=[Channel.VOICE, Channel.WIDGET, Channel.API]
                 ),
                 name="subscriber_channel_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(push_url="") | ~models.Q(push_secret=""),
-                name="subscriber_push_is_signed",
             ),
         ]
 

@@ -1,0 +1,1 @@
+"""The gate's addresses below /api/v1/."""

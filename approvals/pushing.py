@@ -1,0 +1,122 @@
+"""Sending deliveries to agent clients that take messages, signed (R17).
+
+At least once on the wire, with an id that stays the same, so that the receiver takes
+each once. A client gets its deliveries in their order: while one cannot be sent, the
+next ones wait. What is sent is acknowledged by the receiver's answer.
+"""
+
+import logging
+from datetime import timedelta
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from approvals.delivering import handed_out, reader_of_client
+from approvals.models import Delivery, Subscriber
+from approvals.webhooks import WebhookError, secret_of, send_signed
+
+logger = logging.getLogger(__name__)
+
+# Minutes before the next attempt, by those that failed in a row; then the last of them.
+PAUSES: Final = (1, 2, 5, 15, 60, 180, 360)
+# Deliveries that one round sends to one client.
+BATCH: Final = 100
+
+
+def due() -> QuerySet[Subscriber]:
+    """Return the clients with something to send now."""
+    waiting = Delivery.objects.filter(
+        client=OuterRef("client"), acknowledged_at=None, pushed_at=None
+    )
+    is_time = Q(push_after=None) | Q(push_after__lte=timezone.now())
+    return Subscriber.objects.filter(Exists(waiting), is_time).exclude(push_url="")
+
+
+def push_all() -> int:
+    """Send what is due to everybody; returns how much was taken."""
+    return sum(push(subscriber.pk) for subscriber in due())
+
+
+def push(client_id: int) -> int:
+    """Send one client what waits for it, in its order; returns how much it took."""
+    sent = 0
+    for _attempt in range(BATCH):
+        with transaction.atomic():
+            subscriber = (
+                due()
+                .select_for_update(of=("self",), skip_locked=True)
+                .select_related("client")
+                .filter(pk=client_id)
+                .first()
+            )
+            if subscriber is None:
+                break
+            delivery = next_for(subscriber)
+            # Before it is tried: what kills the worker is not tried at once again.
+            put_off(subscriber)
+        problem = send(subscriber, delivery)
+        note(subscriber, delivery, problem)
+        if problem:
+            break
+        sent += 1
+    return sent
+
+
+def next_for(subscriber: Subscriber) -> Delivery:
+    """Return the first delivery that a client has not got yet."""
+    waiting = Delivery.objects.filter(
+        client=subscriber.client, acknowledged_at=None, pushed_at=None
+    )
+    return waiting.order_by("sequence")[0]
+
+
+def put_off(subscriber: Subscriber) -> None:
+    """Count an attempt, and set when the next one may be."""
+    pause = PAUSES[min(subscriber.push_attempts, len(PAUSES) - 1)]
+    subscriber.push_attempts += 1
+    subscriber.push_after = timezone.now() + timedelta(minutes=pause)
+    subscriber.save(update_fields=["push_attempts", "push_after"])
+
+
+def send(subscriber: Subscriber, delivery: Delivery) -> str:
+    """Send one delivery; returns why it was not taken, or "".
+
+    What was overtaken or withdrawn meanwhile, or may not be seen any more, counts as
+    sent without a word.
+    """
+    told = handed_out([delivery], reader_of_client(subscriber.client))
+    if not told:
+        return ""
+    try:
+        send_signed(
+            subscriber.push_url,
+            secret_for(subscriber),
+            str(delivery.delivery_id),
+            {"type": f"answer.{told[0].kind}", **told[0].payload},
+        )
+    except WebhookError as error:
+        return str(error)
+    return ""
+
+
+def note(subscriber: Subscriber, delivery: Delivery, problem: str) -> None:
+    """Keep what came of an attempt."""
+    if problem:
+        logger.warning("a delivery to client %s failed: %s", subscriber.pk, problem)
+        Subscriber.objects.filter(pk=subscriber.pk).update(push_problem=problem[:300])
+        return
+    now = timezone.now()
+    with transaction.atomic():
+        Delivery.objects.filter(pk=delivery.pk).update(
+            pushed_at=now, acknowledged_at=now
+        )
+        Subscriber.objects.filter(pk=subscriber.pk).update(
+            push_attempts=0, push_after=None, push_problem=""
+        )
+
+
+def secret_for(subscriber: Subscriber) -> str:
+    """Return the secret that messages to a client are signed with."""
+    return secret_of(f"client:{subscriber.pk}:{subscriber.secret_number}")

@@ -1,0 +1,97 @@
+"""What the gate does now and then: settle, announce, ask again, send, remind.
+
+The watchdog only looks whether something is due, and queues one round at a time; the
+queue's workers do it.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.utils import timezone
+from django_q.tasks import async_task
+
+from approvals import (
+    asking_again,
+    likeness,
+    notifying,
+    pushing,
+    reminding,
+    settling,
+)
+from approvals.chains import MOST_MISSES, PAUSE
+from approvals.models import SettlingMark
+from knowledge.models import WorkerBeat
+
+logger = logging.getLogger(__name__)
+
+# How often the watchdog looks (seconds).
+SECONDS: Final = 5.0
+# A round that has not begun by then was lost with its queue row.
+LOST: Final = timedelta(minutes=10)
+BEAT: Final = "gate"
+
+
+class Rounds:
+    """Queues a round when one is due and none waits."""
+
+    def __init__(self) -> None:
+        """Wait for nothing yet."""
+        self.queued_at: datetime | None = None
+
+    def __call__(self) -> None:
+        """Look, and queue a round if there is something to do."""
+        if not self.waits() and is_due():
+            self.queued_at = timezone.now()
+            async_task("approvals.tasks.go_round", save=False)
+
+    def waits(self) -> bool:
+        """Tell whether the round that was queued last has yet to begin."""
+        if self.queued_at is None or timezone.now() - self.queued_at > LOST:
+            return False
+        begun = WorkerBeat.objects.filter(name=BEAT, at__gte=self.queued_at)
+        return not begun.exists()
+
+
+def is_due() -> bool:
+    """Tell whether a round would find something to do."""
+    return (
+        settling_is_due()
+        or asking_again.due().exists()
+        or pushing.due().exists()
+        or likeness.unknown_wordings().exists()
+        or notifying.due().exists()
+        or reminding.is_due()
+    )
+
+
+def settling_is_due() -> bool:
+    """Tell whether a chain may have ended that is not filed yet."""
+    mark = SettlingMark.objects.first()
+    since = timezone.now() - settling.FIRST_LOOK
+    if mark is not None:
+        since = mark.settled_before
+    waiting = settling.unsettled(since)
+    times = list(waiting.values_list("at", flat=True)[:MOST_MISSES])
+    return len(times) == MOST_MISSES or any(
+        at < timezone.now() - PAUSE for at in times[:1]
+    )
+
+
+def go_round() -> None:
+    """Do all that is due, in the order in which one thing leads to the next."""
+    acts: tuple[Callable[[], object], ...] = (
+        settling.settle,
+        asking_again.follow_up,
+        pushing.push_all,
+        reminding.remind_in_time,
+        notifying.send_due,
+        likeness.learn_wordings,
+    )
+    for act in acts:
+        try:
+            act()
+        except Exception:
+            # What fails must not keep the rest from its turn.
+            logger.exception("a part of the gate's round failed")
