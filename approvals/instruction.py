@@ -1,7 +1,7 @@
 """The written instruction for whoever answers a question (S2-APR-08, S2-PRV-02).
 
 It stands beside the form in the admin, in each message that asks for an answer, and in
-docs/approvals.md.
+docs/privacy.md.
 """
 
 from typing import Final

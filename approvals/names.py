@@ -58,7 +58,7 @@ _WORDS: Final = words(
     "wren young zion roma luna lux era iga tola nela pola mira lena mina "
     "dana mihai anul toma avram florin iris lia ion "
     "вера любовь надежда роза слава мир лев рада роман май "
-    "carmen monica pro"
+    "carmen monica pro stan"
 )
 # What the cases of Polish, Romanian and Russian put in place of a last vowel.
 _ENDINGS: Final = words(

@@ -66,6 +66,8 @@ _PUBLIC: Final = frozenset(
         PhoneNumberType.UAN,
     }
 )
+# Digits of a number that reaches a person from elsewhere.
+_LEAST_PHONE: Final = 9
 
 _EMAIL = re.compile(
     r"[\w.+'-]+@[\w-]+(?:\.[\w-]+)+"
@@ -265,6 +267,8 @@ def _phones(text: str, language: str) -> Iterator[Found]:
         for region in _REGIONS.get(language, _EVERYWHERE)
         for found in PhoneNumberMatcher(text, region, Leniency.VALID)
         if phonenumbers.number_type(found.number) not in _PUBLIC
+        and sum(map(str.isdigit, found.raw_string)) >= _LEAST_PHONE
+        and text[found.start - 1 : found.start] not in {"/", "#"}
         and not is_amount(text, found.start, found.end)
     }
     # One region may read a part of what is a whole number in another.

@@ -24,7 +24,6 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django_q.tasks import async_task
 
-from knowledge.dependents import tell_removing
 from knowledge.extraction import ExtractionError, sniff
 from knowledge.models import (
     Document,
@@ -277,26 +276,10 @@ def replace_source(source: Source, upload: Upload, *, actor: User | None) -> Sou
     Raises UploadError, or DuplicateError when the content is this source's own or
     another one's; then nothing has changed.
     """
-    return put_in_place(source, hold_replacement(source, upload), actor=actor)
-
-
-def hold_replacement(source: Source, upload: Upload) -> Original:
-    """Keep a file that may take a source's place; raises UploadError.
-
-    The daily sweep deletes it where nothing comes of it.
-    """
     # The file may have another name than the source, which the register names.
     if reason := rules_for(source.knowledge_base_id).against(path=source.path):
         raise UploadError(refusal_of(source.path, reason))
-    return store_original(upload, source.knowledge_base)
-
-
-def put_in_place(source: Source, original: Original, *, actor: User | None) -> Source:
-    """Make a file that is held the content of a source, and queue its ingest.
-
-    Raises DuplicateError when its content is this source's own or another one's; then
-    the file is discarded, and nothing else has changed.
-    """
+    original = store_original(upload, source.knowledge_base)
     try:
         with transaction.atomic():
             source = locked(source)
@@ -439,9 +422,6 @@ def refuse_forbidden(source: Source, knowledge_base: KnowledgeBase) -> None:
         # Earlier revisions stay readable, and move along.
         for document in source.documents.defer("blocks", "pages"):
             reason = reason or rules.against(texts=texts_of(document))
-            if not document.keeps_text:
-                texts = document.passages.values_list("text", flat=True)
-                reason = reason or rules.against(texts=texts)
     if reason:
         raise UploadError(refusal_of(source.path, reason))
 
@@ -451,7 +431,6 @@ def delete_source(source: Source, *, actor: User | None) -> None:
     """Delete a source with its revisions, passages and files; the audit entry stays."""
     source = locked(source)
     record(actor, "deleted", source, path=source.path)
-    tell_removing(source, actor)
     remove_source(source)
 
 
@@ -479,7 +458,5 @@ def delete_knowledge_base(knowledge_base: KnowledgeBase, *, actor: User | None) 
     # knowledge base, which the first deletion below keeps.
     sources = knowledge_base.sources.select_for_update(of=("self",)).order_by("pk")
     for source in list(sources):
-        record(actor, "deleted", source, path=source.path)
-        # What rests on it goes with the knowledge base.
-        remove_source(source)
+        delete_source(source, actor=actor)
     knowledge_base.delete()

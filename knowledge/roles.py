@@ -23,7 +23,6 @@ VIEW = [
     "view_question",
     "view_setrun",
     "view_receipt",
-    "view_impactreport",
 ]
 OPERATE = [
     *VIEW,

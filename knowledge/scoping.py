@@ -36,7 +36,6 @@ PATHS = {
     "ingestrun": "source__knowledge_base",
     "registerentry": "knowledge_base",
     "neverrule": "knowledge_base",
-    "impactreport": "knowledge_base",
     "knowledgebaseuseraccess": "content_object",
     "knowledgebasegroupaccess": "content_object",
 }

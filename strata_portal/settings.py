@@ -5,6 +5,7 @@ docs/settings.md lists them for operators.
 """
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -525,7 +526,7 @@ STRATA_KEEP_LOG_DAYS = env_int("STRATA_KEEP_LOG_DAYS", 180, least=1, most=36500)
 # True: whoever writes an answer cannot approve it.
 STRATA_FOUR_EYES = env_bool("STRATA_FOUR_EYES", default=False)
 
-# --- Notices of pending questions (docs/approvals.md, docs/data-flow.md) -----------
+# --- Notices of pending questions (docs/notifications.md, docs/data-flow.md) -------
 
 # The mail server; empty, no mail is sent.
 EMAIL_HOST = env_text("EMAIL_HOST")
@@ -542,12 +543,24 @@ DEFAULT_FROM_EMAIL = env_text("DEFAULT_FROM_EMAIL", "strata@localhost")
 STRATA_REPLY_ADDRESS = env_text("STRATA_REPLY_ADDRESS")
 # Signs what that server hands over; while it changes, the new and the old one.
 STRATA_MAIL_HOOK_SECRETS = env_list("STRATA_MAIL_HOOK_SECRETS")
-if any(len(each) < 32 for each in STRATA_MAIL_HOOK_SECRETS):
+if not all(
+    re.fullmatch(r"whsec_[A-Za-z0-9+/]{32,}={0,2}", each)
+    for each in STRATA_MAIL_HOOK_SECRETS
+):
     raise ImproperlyConfigured(
-        "STRATA_MAIL_HOOK_SECRETS is too weak: each needs at least 32 random characters."
+        "STRATA_MAIL_HOOK_SECRETS holds what is no secret: each is whsec_ and then at "
+        "least 24 random bytes in base64."
     )
 # Hosts that signed messages may go to, as host or host:port; empty, none is sent.
 STRATA_WEBHOOK_HOSTS = env_list("STRATA_WEBHOOK_HOSTS")
+if not all(
+    re.fullmatch(r"(?:[\w.-]+|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?", each, re.ASCII)
+    for each in STRATA_WEBHOOK_HOSTS
+):
+    raise ImproperlyConfigured(
+        "STRATA_WEBHOOK_HOSTS names hosts, each as chat.example.org or "
+        "chat.example.org:8443, and no address."
+    )
 # A question that nobody answered is reminded of after so many days, and again; after
 # so many it is told to those who take what grows old.
 STRATA_REMIND_DAYS = env_int("STRATA_REMIND_DAYS", 3, least=1, most=365)

@@ -1,7 +1,6 @@
 """The staff's pages of searches."""
 
 from retrieval.admin.calibration import CalibrationAdmin
-from retrieval.admin.impact import ImpactReportAdmin
 from retrieval.admin.lab import SearchLabAdmin
 from retrieval.admin.log import SearchLogAdmin
 from retrieval.admin.question_sets import QuestionAdmin, QuestionSetAdmin
@@ -11,7 +10,6 @@ from retrieval.admin.tuning import TuningRecordAdmin
 
 __all__ = [
     "CalibrationAdmin",
-    "ImpactReportAdmin",
     "QuestionAdmin",
     "QuestionSetAdmin",
     "ReceiptAdmin",

@@ -22,6 +22,8 @@ ELSEWHERE = {
     "QUERY_REWRITE_BASE_URL": "https://api.example.org/v1",
     "QUERY_REWRITE_MODEL": "large",
     "STRATA_DRAFTING": "true",
+    "EMAIL_HOST": "mail.example.org",
+    "STRATA_WEBHOOK_HOSTS": "127.0.0.1:8700,chat.example.org:8443",
     "DATABASE_URL": "postgresql://strata@db.example.org/strata",
 }
 
@@ -69,6 +71,8 @@ def test_local_only_refuses_to_start_and_names_each_setting() -> None:
         "STRATA_RERANKING_URL",
         "QUERY_REWRITE_BASE_URL",
         "STRATA_DRAFTING",
+        "EMAIL_HOST",
+        "STRATA_WEBHOOK_HOSTS",
     ):
         assert name in said
 
@@ -77,6 +81,8 @@ def test_local_only_refuses_to_start_and_names_each_setting() -> None:
 def test_local_only_starts_with_servers_on_this_machine() -> None:
     done = start(
         STRATA_LOCAL_ONLY="true",
+        EMAIL_HOST="localhost",
+        STRATA_WEBHOOK_HOSTS="127.0.0.1:8700,[::1]:8700,localhost",
         STRATA_MODEL_URL="http://127.0.0.1:8601",
         QUERY_REWRITE_PROVIDER="openai_compatible",
         QUERY_REWRITE_BASE_URL="http://localhost:11434/v1/",
@@ -138,6 +144,8 @@ def test_what_is_not_in_use_sends_nothing() -> None:
         ({"QUERY_REWRITE_BASE_URL": "http://me:key@a/v1"}, "and no key"),
         ({"ANTHROPIC_API_KEY": "sk-one\nsk-two"}, "characters that no key has"),
         ({"STRATA_DRAFTING": "true"}, "STRATA_DRAFTING needs a provider"),
+        ({"STRATA_MAIL_HOOK_SECRETS": "abc"}, "holds what is no secret"),
+        ({"STRATA_WEBHOOK_HOSTS": "https://chat.example"}, "and no address"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(
