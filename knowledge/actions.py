@@ -24,6 +24,7 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django_q.tasks import async_task
 
+from knowledge.dependents import tell_removing
 from knowledge.extraction import ExtractionError, sniff
 from knowledge.models import (
     Document,
@@ -276,10 +277,26 @@ def replace_source(source: Source, upload: Upload, *, actor: User | None) -> Sou
     Raises UploadError, or DuplicateError when the content is this source's own or
     another one's; then nothing has changed.
     """
+    return put_in_place(source, hold_replacement(source, upload), actor=actor)
+
+
+def hold_replacement(source: Source, upload: Upload) -> Original:
+    """Keep a file that may take a source's place; raises UploadError.
+
+    The daily sweep deletes it where nothing comes of it.
+    """
     # The file may have another name than the source, which the register names.
     if reason := rules_for(source.knowledge_base_id).against(path=source.path):
         raise UploadError(refusal_of(source.path, reason))
-    original = store_original(upload, source.knowledge_base)
+    return store_original(upload, source.knowledge_base)
+
+
+def put_in_place(source: Source, original: Original, *, actor: User | None) -> Source:
+    """Make a file that is held the content of a source, and queue its ingest.
+
+    Raises DuplicateError when its content is this source's own or another one's; then
+    the file is discarded, and nothing else has changed.
+    """
     try:
         with transaction.atomic():
             source = locked(source)
@@ -422,6 +439,9 @@ def refuse_forbidden(source: Source, knowledge_base: KnowledgeBase) -> None:
         # Earlier revisions stay readable, and move along.
         for document in source.documents.defer("blocks", "pages"):
             reason = reason or rules.against(texts=texts_of(document))
+            if not document.keeps_text:
+                texts = document.passages.values_list("text", flat=True)
+                reason = reason or rules.against(texts=texts)
     if reason:
         raise UploadError(refusal_of(source.path, reason))
 
@@ -431,6 +451,7 @@ def delete_source(source: Source, *, actor: User | None) -> None:
     """Delete a source with its revisions, passages and files; the audit entry stays."""
     source = locked(source)
     record(actor, "deleted", source, path=source.path)
+    tell_removing(source, actor)
     remove_source(source)
 
 
@@ -458,5 +479,7 @@ def delete_knowledge_base(knowledge_base: KnowledgeBase, *, actor: User | None) 
     # knowledge base, which the first deletion below keeps.
     sources = knowledge_base.sources.select_for_update(of=("self",)).order_by("pk")
     for source in list(sources):
-        delete_source(source, actor=actor)
+        record(actor, "deleted", source, path=source.path)
+        # What rests on it goes with the knowledge base.
+        remove_source(source)
     knowledge_base.delete()

@@ -7,7 +7,7 @@ lease ends, and the next attempt finds what was already embedded (D3, D20).
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from django.db import DatabaseError, transaction
 from django.utils.translation import gettext as _
 
 from knowledge.chunking import Chunk, chunk_document, embedded_text
+from knowledge.dependents import tell_published
 from knowledge.embedding import gateway, space_for, vectors_stored
 from knowledge.extraction import Extracted, ExtractionError, Limits, extract_in_child
 from knowledge.inference.gateway import (
@@ -133,6 +134,7 @@ def bring_in(run: IngestRun) -> str:
         report(run, Stage.PUBLISH)
         publish(run, prepared, space)
     report(run, Stage.VERIFY)
+    tell_published(run.source_id)
     return finish(run, read_back(run))
 
 
@@ -241,11 +243,28 @@ def embed_missing(
         reused=len(prepared.chunks) - len(missing),
         embedded=0,
     )
+    texts = (
+        (sha, what_is_embedded(prepared.extracted, chunk)) for sha, chunk in missing
+    )
+    for done in stage_vectors(space, model, run.source.knowledge_base_id, texts):
+        held(run).update(embedded=done)
+        report(run, Stage.EMBED, done / len(missing))
+
+
+def stage_vectors(
+    space: EmbeddingSpace,
+    model: Gateway,
+    knowledge_base_id: int,
+    missing: Iterable[tuple[str, str]],
+) -> Iterator[int]:
+    """Stage a vector for each (SHA-256, text), and yield after each batch how many.
+
+    Each batch is committed by itself, and charged to the knowledge base.
+    """
     done = 0
     pairs = iter(missing)
     while batch := list(islice(pairs, EMBED_BATCH)):
-        texts = [what_is_embedded(prepared.extracted, chunk) for _sha, chunk in batch]
-        embeddings = model.embed_passages(texts)
+        embeddings = model.embed_passages([text for _sha, text in batch])
         vectors = [
             StagedVector(
                 space=space,
@@ -253,13 +272,12 @@ def embed_missing(
                 embedding=list(embedding.vector),
                 packed=embedding.tokens,
             )
-            for (sha, _chunk), embedding in zip(batch, embeddings, strict=True)
+            for (sha, _text), embedding in zip(batch, embeddings, strict=True)
         ]
         tokens = sum(embedding.token_count for embedding in embeddings)
         # Charged with what is kept of it, so that no killed run is charged twice (R24).
         with transaction.atomic():
             StagedVector.objects.bulk_create(vectors, ignore_conflicts=True)
-            charge_knowledge_base(run.source.knowledge_base_id, {Kind.INGEST: tokens})
+            charge_knowledge_base(knowledge_base_id, {Kind.INGEST: tokens})
         done += len(batch)
-        held(run).update(embedded=done)
-        report(run, Stage.EMBED, done / len(missing))
+        yield done

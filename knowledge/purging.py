@@ -12,6 +12,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from knowledge.actions import discard_original, locked, remove_source
+from knowledge.dependents import tell_removing
 from knowledge.embedding import vectors_stored
 from knowledge.models import (
     AuditEntry,
@@ -50,6 +51,7 @@ def purge_source(source: Source, *, actor: User | None) -> None:
     The audit keeps the acts on it and the hashes of its texts, but none of its names.
     """
     source = locked(source)
+    tell_removing(source, actor)
     documents = list(source.documents.only("number", "text_sha256"))
     hashes = sorted({document.text_sha256 for document in documents})
     erase(

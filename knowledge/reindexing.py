@@ -69,10 +69,12 @@ def rewrite_terms_of(source: Source) -> int:
     document = source.documents.filter(is_current=True).only("text").first()
     if document is None:
         return 0
-    terms_of = terms_writer(source.layer, document.text)
     passages = list(
         Passage.objects.filter(source=source).only("context", "text", "terms", "codes")
     )
+    # An older version kept no text but that of the passages.
+    text = document.text or "\n\n".join(passage.text for passage in passages)
+    terms_of = terms_writer(source.layer, text)
     for passage in passages:
         passage.terms = terms_of(passage.context, passage.text)
         passage.codes = stored_codes(f"{passage.context}\n{passage.text}")

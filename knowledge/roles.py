@@ -23,6 +23,7 @@ VIEW = [
     "view_question",
     "view_setrun",
     "view_receipt",
+    "view_impactreport",
 ]
 OPERATE = [
     *VIEW,

@@ -36,6 +36,7 @@ PATHS = {
     "ingestrun": "source__knowledge_base",
     "registerentry": "knowledge_base",
     "neverrule": "knowledge_base",
+    "impactreport": "knowledge_base",
     "knowledgebaseuseraccess": "content_object",
     "knowledgebasegroupaccess": "content_object",
 }

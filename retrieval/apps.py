@@ -10,15 +10,17 @@ class RetrievalConfig(AppConfig):
     verbose_name = "Search"
 
     def ready(self) -> None:
-        """Say what the daily upkeep keeps and deletes here, and what a purge erases."""
-        from knowledge import upkeep
+        """Say what is kept, erased and noted here when a source changes or goes."""
+        from knowledge import dependents, upkeep
         from knowledge.purging import erase_with
-        from retrieval import opening
+        from retrieval import impact, opening
         from retrieval.retention import age_log
         from retrieval.snapshots import erase, forget_queries, named_documents
 
-        upkeep.ALSO += [age_log, forget_queries]
+        upkeep.ALSO += [impact.forget_looks, age_log, forget_queries]
         for named in (named_documents, opening.named_documents):
             upkeep.keep_revisions(named)
-        for eraser in (erase, opening.erase):
+        for eraser in (erase, opening.erase, impact.erase):
             erase_with(eraser)
+        dependents.removing.append(impact.report_removal)
+        dependents.published.append(impact.report_publication)

@@ -142,7 +142,7 @@ def citation_of(row: CitedRow, replaced_by: str | None, page: str) -> Citation:
         layer=row.layer,
         file=row.path,
         page=row.page,
-        lines=str(first) if first == last else f"{first}-{last}",
+        lines=lines_between(first, last),
         clause_path=row.clause_path,
         date=row.date,
         date_source=row.date_source or None,
@@ -153,6 +153,13 @@ def citation_of(row: CitedRow, replaced_by: str | None, page: str) -> Citation:
         indexed_at=row.indexed_at,
         url=page.replace(PLACE, ref),
     )
+
+
+def lines_between(first: int, last: int) -> str:
+    """Return lines as citations write them; "" where they are not known."""
+    if not first:
+        return ""
+    return str(first) if first == last else f"{first}-{last}"
 
 
 def is_archived(path: str, patterns: Collection[str]) -> bool:

@@ -107,7 +107,9 @@ def revisions_of(snapshot: Snapshot) -> tuple[Document | None, Document | None]:
     revisions = Document.objects.filter(source=snapshot.source_id).only(
         "number", "source", "text", "created_at", "superseded_at", "is_current"
     )
-    cited = revisions.filter(pk=snapshot.document_id or 0).first()
+    # Of a text that an older version did not keep there is nothing to open or compare.
+    kept = revisions.exclude(text_sha256="")
+    cited = kept.filter(pk=snapshot.document_id or 0).first()
     return cited, revisions.filter(is_current=True).first()
 
 

@@ -34,6 +34,8 @@ from retrieval.signing import KeyFileError, signer, trusted_keys
 from retrieval.snapshots import Stand, Standing, replaced_stand
 
 ID: Final = re.compile(rf"{PREFIX}[{ALPHABET}]{{{ID_BYTES * 8 // 5}}}")
+# As an older version gave them out; of ours, none has this length.
+FORMER_ID: Final = re.compile(rf"{PREFIX}[\w-]{{1,75}}", re.ASCII)
 # What is shown of the revision before and after a passage (characters).
 CONTEXT: Final = 160
 # Whose words a purge takes besides those of the passage itself: they may repeat it.
@@ -53,11 +55,15 @@ KEPT: Final = frozenset({Standing.CURRENT, Standing.UNCHANGED, Standing.CHANGED}
 def find_receipt(reader: Reader, receipt_id: str) -> Receipt | None:
     """Return a receipt that the reader may open now.
 
-    None alike for one that is missing, not for this reader, or malformed (D25).
+    By the id that it had before it was brought in, too. None alike for one that is
+    missing, not for this reader, or malformed (D25).
     """
-    if not ID.fullmatch(receipt_id):
-        return None
-    return Receipt.objects.visible_to(reader).filter(public_id=receipt_id).first()
+    visible = Receipt.objects.visible_to(reader)
+    if ID.fullmatch(receipt_id):
+        return visible.filter(public_id=receipt_id).first()
+    if FORMER_ID.fullmatch(receipt_id):
+        return visible.filter(former__former_id=receipt_id).first()
+    return None
 
 
 # --- Its file, and whether it holds ------------------------------------------------------

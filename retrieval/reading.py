@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
 from django.db import models
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -13,8 +14,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from knowledge.language import language_of
-from knowledge.models import Document, Original, Source
-from retrieval.citations import resolve_ref
+from knowledge.models import Document, Original, Passage, Source
+from knowledge.permissions import Reader
+from retrieval.citations import parse_ref, resolve_ref
 from retrieval.lines import Span, Text, Window, bounds_of, fill
 from retrieval.outline import outline_of
 from retrieval.passages import cite_span
@@ -22,6 +24,8 @@ from retrieval.results import Citation
 from retrieval.views import path_of, reader_of
 
 PROBE_BYTES = 65_536
+# Of a document without a text, so many passages are shown at a time.
+UNKEPT_PASSAGES = 40
 # Formats that a browser shows without running anything of them.
 SHOWN_INLINE = {
     "pdf": "application/pdf",
@@ -49,9 +53,10 @@ def read_page(request: HttpRequest, ref: str) -> HttpResponse:
 
     Absent, forbidden and malformed refs get the same 404.
     """
-    found = resolve_ref(reader_of(request), ref)
+    reader = reader_of(request)
+    found = resolve_ref(reader, ref)
     if found is None:
-        raise Http404
+        return unkept_page(request, *unkept_at(reader, ref))
     document, start, end = found
     return document_page(request, document, (start, end))
 
@@ -70,7 +75,68 @@ def source_page(request: HttpRequest, public_id: str) -> HttpResponse:
     )
     if document is None:
         raise Http404
+    if not document.keeps_text:
+        return unkept_page(request, document, None)
     return document_page(request, document, None)
+
+
+def unkept_at(reader: Reader, ref: str) -> tuple[Document, Span]:
+    """Return the document and the span of an old passage, or raise Http404.
+
+    Its document's text was not kept (S1-ING-08), so that only the passage is there.
+    """
+    parsed = parse_ref(ref)
+    if parsed is None:
+        raise Http404
+    number, start, end = parsed
+    passage = (
+        Passage.objects.visible_to(reader)
+        .select_related("document__source__layer", "document__knowledge_base")
+        .filter(
+            document__number=number,
+            document__text_sha256="",
+            start__lte=start,
+            end__gte=end,
+        )
+        .first()
+    )
+    if passage is None:
+        raise Http404
+    return passage.document, (start, end)
+
+
+def unkept_page(
+    request: HttpRequest, document: Document, span: Span | None
+) -> HttpResponse:
+    """Show the passages of a document whose text an older version did not keep."""
+    rows = Passage.objects.visible_to(reader_of(request)).filter(document=document)
+    pages = Paginator(rows.order_by("ordinal"), UNKEPT_PASSAGES)
+    number = request.GET.get("page", "")
+    if number.isascii() and number.isdecimal() and len(number) < 10:
+        page = pages.get_page(int(number))
+    else:
+        before = 0 if span is None else rows.filter(end__lte=span[0]).count()
+        page = pages.get_page(before // UNKEPT_PASSAGES + 1)
+    passages = list(page.object_list)
+    return render(
+        request,
+        "retrieval/unkept.html",
+        {
+            "document": document,
+            "source": document.source,
+            "span": span,
+            "cited": next(
+                (row.pk for row in passages if span and row.end > span[0]), None
+            ),
+            "passages": passages,
+            "pages": page,
+            "numbers": list(pages.get_elided_page_range(page.number)),
+            "language": language_of(
+                "\n".join(row.text for row in passages),
+                document.source.layer.languages,
+            ),
+        },
+    )
 
 
 def document_page(

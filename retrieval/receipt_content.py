@@ -49,6 +49,7 @@ def content_of(file: Json) -> Json:
         ],
         "words_removed_at": max(removed, default=None),
         "interaction_id": signed["interaction"],
+        "imported": signed.get("imported"),
         "made_with": signed["made_with"],
         "key_id": signed["key"],
         "sha256": file["sha256"],
@@ -138,6 +139,8 @@ def lines_of(content: Json) -> Iterator[str]:
     yield f"Receipt {content['receipt_id']}"
     yield f"Number {content['number']}, issued {content['issued_at']}"
     yield f"For {KINDS[content['kind']]}"
+    if content["imported"]:
+        yield from textwrap.wrap(imported_note(content["imported"]), WIDTH)
     yield f"Verification: {content['verification']}"
     if content["verification_note"]:
         yield from textwrap.wrap(content["verification_note"], WIDTH)
@@ -149,6 +152,15 @@ def lines_of(content: Json) -> Iterator[str]:
     for name, value in content["made_with"].items():
         yield f"  {name}: {value if value is not None else 'none'}"
     yield f"  key: {content['key_id']}"
+
+
+def imported_note(imported: Json) -> str:
+    """Return what is said of a receipt that another installation issued first."""
+    when = imported["issued_at"] or "a day that it did not tell"
+    return (
+        f"Brought in from an older version, which issued it as {imported['id']} on "
+        f"{when} and did not sign it. What was signed here is what it said then."
+    )
 
 
 def lines_of_draft(content: Json) -> Iterator[str]:

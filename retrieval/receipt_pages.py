@@ -63,6 +63,7 @@ def receipt_page(request: HttpRequest, receipt_id: str) -> HttpResponse:
             "outcome": str(found.outcome),
             "problems": sorted(set(map(named, found.problems))),
             "removed_at": moment(removed_at),
+            "imported_at": moment((content.get("imported") or {}).get("issued_at")),
             "reads": list(shown_reads(content.get("read", ()))),
             "unchecked": [
                 sentence

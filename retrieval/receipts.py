@@ -78,6 +78,14 @@ class ReadSpan:
     quotes: tuple[tuple[int, int], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an older version said of a receipt that it issued and nobody signed."""
+
+    former_id: str
+    issued_at: datetime | None
+
+
 @transaction.atomic
 def issue_receipt(
     reader: Reader,
@@ -89,12 +97,14 @@ def issue_receipt(
     question: str = "",
     interaction: UUID | None = None,
     nothing_checked: bool = False,
+    imported: Imported | None = None,
 ) -> str:
     """Write a receipt within the caller's transaction and return its id, `rcpt_…`.
 
     `reader` is whoever the passages were read for, and must be able to read all of
     them now. What people or models wrote is scrubbed here (S1-PRV-01). Only an import
-    of old receipts sets `nothing_checked` (S1-RCP-04).
+    of old receipts sets `nothing_checked` (S1-RCP-04) and `imported`, which is signed
+    too, so that nobody takes this signature for one of then.
 
     It takes the lock of the chain, which is held until the transaction ends: call it
     last, after every other lock. Raises ReadGoneError where what was read has gone
@@ -127,6 +137,12 @@ def issue_receipt(
         "words": {part: commitment(salts[part], text) for part, text in words.items()},
         "made_with": made_with,
     }
+    if imported is not None:
+        then = imported.issued_at
+        signed["imported"] = {
+            "id": imported.former_id,
+            "issued_at": as_written(then) if then is not None else None,
+        }
     receipt = write(signed, key, issued_at, interaction)
     ReceiptWords.objects.bulk_create(
         ReceiptWords(receipt=receipt, part=part, salt=salts[part], text=text)
@@ -202,7 +218,8 @@ def read_of(
     return {
         "ref": span.ref,
         "revision": f"d{span.revision}",
-        "revision_sha256": hashes.get(span.revision),
+        # Of a text that an older version did not keep there is none.
+        "revision_sha256": hashes.get(span.revision) or None,
         "start": span.start,
         "end": span.end,
         "quotes": [list(quote) for quote in quotes],

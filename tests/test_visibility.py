@@ -45,9 +45,11 @@ from knowledge.models import (
 )
 from knowledge.models.register import Decision, RuleKind
 from knowledge.permissions import Reader, Scope
+from retrieval.impact import impact_of, keep
 from retrieval.measuring import request_run
 from retrieval.models import (
     Calibration,
+    ImpactReport,
     Interaction,
     QuestionSet,
     Receipt,
@@ -56,6 +58,7 @@ from retrieval.models import (
     TuningProposal,
     Turn,
 )
+from retrieval.models.impact import Act, Moment
 from retrieval.receipts import new_id
 from retrieval.tuning import current, values_of
 from tests.cast import Actor, Cast
@@ -187,6 +190,8 @@ def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
         "log_id": base_log(base).pk,
         "calibration": Calibration.objects.get().pk,
         **fill_question_set(base, cast),
+        "impactreport": ImpactReport.objects.get(knowledge_base=base).pk,
+        "report_id": ImpactReport.objects.get(knowledge_base=base).pk,
         "receipt": receipt_of(base).pk,
         "receipt_id": receipt_of(base).public_id,
         "turn_id": Turn.objects.get(knowledge_base_ids=[base.pk]).public_id,
@@ -304,7 +309,7 @@ def question_sets(corpus: Corpus, cast: Cast) -> None:
 def turns(corpus: Corpus, cast: Cast) -> None:
     """A turn and an ask of the same agent about each knowledge base, with a citation.
 
-    And a receipt of the passage that is cited.
+    And a receipt of the passage that is cited, and a report of what quotes it.
     """
     row = cast.agent_token.token_row
     assert row is not None
@@ -348,6 +353,12 @@ def turns(corpus: Corpus, cast: Cast) -> None:
         reader = Reader(None)
         vars(reader)["scope"] = Scope(frozenset(), frozenset([base.pk]))
         issued(reader, passage, draft=f"{base.slug}: {passage.text}")
+        keep(
+            impact_of(passage.source, None),
+            passage.source,
+            act=Act.REPLACEMENT,
+            moment=Moment.BEFORE,
+        )
 
 
 def words_of(response: Any) -> str:

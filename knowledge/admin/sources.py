@@ -35,6 +35,7 @@ from knowledge.actions import (
 )
 from knowledge.admin.parts import deletion_of, is_key, reading_of
 from knowledge.admin.visibility import finders_page
+from knowledge.dependents import warnings_about
 from knowledge.forms import EraseForm, SourceForm, UploadForm
 from knowledge.models import IngestRun, Layer, Source
 from knowledge.models.audit import record
@@ -344,6 +345,7 @@ class SourceAdmin(ScopedAdmin[Source]):
                 "original": source,
                 "form": form,
                 "revisions": source.documents.count(),
+                "warnings": warnings_about(request, source),
             },
         )
 
@@ -429,6 +431,19 @@ class SourceAdmin(ScopedAdmin[Source]):
             if "layer" in changed:
                 stored = Source.objects.get(pk=obj.pk)
                 move_source(stored, layer=form.cleaned_data["layer"], actor=actor)
+
+    def delete_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Say before what rests on the source."""
+        source = self.get_object(request, object_id)
+        context = dict(extra_context or {})
+        if source is not None and request.method != "POST":
+            context["warnings"] = warnings_about(request, source)
+        return super().delete_view(request, object_id, context)
 
     def delete_model(self, request: HttpRequest, obj: Source) -> None:
         """Delete with revisions, passages and files."""

@@ -43,6 +43,9 @@ class Document(models.Model):
     `blocks` a list of [kind, start, end, level]; `ocr_spans` a list of [start, end].
     `supersedes` names the files that it says it replaces, one a line. `names` are the
     keys by which a question may call it (`knowledge.naming`).
+
+    What an older version stored has neither text nor hash: its passages are found, and
+    cannot be quoted, until the file is ingested again (S1-ING-08).
     """
 
     number = models.BigIntegerField(
@@ -60,7 +63,7 @@ class Document(models.Model):
     title = models.CharField(_("title"), max_length=300)
     kind = models.CharField(_("format"), max_length=20)
     text = models.TextField(_("text"))
-    text_sha256 = models.CharField(_("SHA-256 of the text"), max_length=64)
+    text_sha256 = models.CharField(_("SHA-256 of the text"), max_length=64, blank=True)
     pages = models.JSONField(_("pages"), default=list)
     blocks = models.JSONField(_("blocks"), default=list)
     ocr_spans = models.JSONField(_("spans read by OCR"), default=list)
@@ -106,6 +109,11 @@ class Document(models.Model):
             models.CheckConstraint(
                 condition=models.Q(number__gt=0), name="document_number_positive"
             ),
+            models.CheckConstraint(
+                condition=models.Q(text="", text_sha256="")
+                | (~models.Q(text="") & ~models.Q(text_sha256="")),
+                name="document_text_has_hash",
+            ),
         ]
         indexes = [
             models.Index(
@@ -125,6 +133,11 @@ class Document(models.Model):
     def __str__(self) -> str:
         """Return the title."""
         return self.title
+
+    @property
+    def keeps_text(self) -> bool:
+        """Whether its text is stored, so that it can be opened and quoted."""
+        return bool(self.text_sha256)
 
     def ref(self, start: int, end: int) -> str:
         """Return the ref of a span, `d<number>:<start>-<end>`."""

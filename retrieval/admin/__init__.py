@@ -1,6 +1,7 @@
 """The staff's pages of searches."""
 
 from retrieval.admin.calibration import CalibrationAdmin
+from retrieval.admin.impact import ImpactReportAdmin
 from retrieval.admin.lab import SearchLabAdmin
 from retrieval.admin.log import SearchLogAdmin
 from retrieval.admin.question_sets import QuestionAdmin, QuestionSetAdmin
@@ -10,6 +11,7 @@ from retrieval.admin.tuning import TuningRecordAdmin
 
 __all__ = [
     "CalibrationAdmin",
+    "ImpactReportAdmin",
     "QuestionAdmin",
     "QuestionSetAdmin",
     "ReceiptAdmin",

@@ -77,6 +77,13 @@ class IntegritySerializer(serializers.Serializer[Any]):
     problems = ProblemSerializer(many=True)
 
 
+class ImportedSerializer(serializers.Serializer[Any]):
+    """What an older version said of a receipt, which it did not sign."""
+
+    id = serializers.CharField(help_text="Its id then; by it the receipt opens too.")
+    issued_at = serializers.CharField(allow_null=True)
+
+
 class ReceiptSerializer(serializers.Serializer[Any]):
     """A receipt. Of one that was changed only its id and `integrity` are given."""
 
@@ -110,6 +117,9 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     )
     words_removed_at = serializers.CharField(required=False, allow_null=True)
     interaction_id = serializers.UUIDField(required=False, allow_null=True)
+    imported = ImportedSerializer(
+        required=False, allow_null=True, help_text="Only of one that was brought in."
+    )
     made_with = serializers.DictField(
         required=False, help_text="Names and hashes of models and settings."
     )

@@ -160,7 +160,10 @@ class CitationSerializer(serializers.Serializer[Any]):
     layer = serializers.CharField()
     file = serializers.CharField(help_text="The path, relative to the ingested folder.")
     page = serializers.IntegerField(allow_null=True, help_text="PDF only, else null.")
-    lines = serializers.CharField(help_text='First and last line, as in "30-31".')
+    lines = serializers.CharField(
+        allow_blank=True,
+        help_text='First and last line, as in "30-31"; empty where they were not kept.',
+    )
     clause_path = serializers.CharField(help_text="The headings above the passage.")
     date = serializers.DateField(allow_null=True)
     date_source = serializers.CharField(

@@ -3,8 +3,10 @@
 from retrieval.models.allowance import RequestAllowance
 from retrieval.models.calibration import Calibration
 from retrieval.models.feedback import Feedback, PassageFeedback
+from retrieval.models.impact import ImpactReport, ImpactSpan
 from retrieval.models.interaction import Interaction
 from retrieval.models.learning import LearnedItem, LearningSignal, LearningState
+from retrieval.models.legacy import FormerReceipt
 from retrieval.models.log import SearchDay, SearchLog
 from retrieval.models.question_set import (
     Question,
@@ -20,6 +22,9 @@ from retrieval.models.turn import Snapshot, Turn, TurnStep
 __all__ = [
     "Calibration",
     "Feedback",
+    "FormerReceipt",
+    "ImpactReport",
+    "ImpactSpan",
     "Interaction",
     "LearnedItem",
     "LearningSignal",

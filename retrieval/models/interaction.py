@@ -13,6 +13,12 @@ from knowledge.models.knowledge_base import AnswerMode
 from retrieval.models.log import BASES, LEVELS, Door, Status
 from retrieval.models.turn import Turn
 
+# The door of what an import brought from an older version: nothing was asked here.
+IMPORTED = "import"
+# What a level is told of that an older version stored, on a scale of its own (S1-CNF-06).
+OLD_SCALE = "v0"
+DOORS = [*Door.choices, (IMPORTED, _("import"))]
+
 
 class Interaction(models.Model):
     """One question to the documents, as it was answered; written once.
@@ -28,6 +34,9 @@ class Interaction(models.Model):
     "rerank_score"}; never their text, which their snapshots hold. `notes` are the codes
     of what was missing. `rewritten_by` tells whose the other queries are, "model" or
     "learned", and `learned_ids` which learned items gave them.
+
+    What an import brings has the door IMPORTED, and its level the basis OLD_SCALE: it
+    says nothing beside the levels of this version.
     """
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -60,7 +69,7 @@ class Interaction(models.Model):
         null=True,
         related_name="interactions",
     )
-    door = models.CharField(_("door"), max_length=10, choices=Door)
+    door = models.CharField(_("door"), max_length=10, choices=DOORS)
     conversation_id = models.UUIDField(_("conversation"), null=True)
     question = models.TextField(_("question"), blank=True)
     queries = ArrayField(
@@ -79,7 +88,12 @@ class Interaction(models.Model):
     status = models.CharField(_("outcome"), max_length=12, choices=Status)
     mode = models.CharField(_("answer mode"), max_length=10, choices=AnswerMode)
     level = models.CharField(_("confidence"), max_length=6, blank=True, choices=LEVELS)
-    basis = models.CharField(_("judged by"), max_length=10, blank=True, choices=BASES)
+    basis = models.CharField(
+        _("judged by"),
+        max_length=10,
+        blank=True,
+        choices=[*BASES, (OLD_SCALE, _("an older scale"))],
+    )
     score = models.FloatField(_("best score"), null=True)
     hits = models.JSONField(_("handed back"), default=list)
     notes = ArrayField(

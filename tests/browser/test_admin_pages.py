@@ -1,25 +1,31 @@
 """Every page of the admin, at two widths and in both themes."""
 
+import io
+
 import pytest
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
+from knowledge.actions import Upload
 from knowledge.models import (
     AgentClient,
     AuditEntry,
     IngestRun,
     NeverRule,
     RegisterEntry,
+    Source,
 )
 from knowledge.models.audit import record
 from knowledge.models.ingest import RunState, Stage
 from knowledge.models.register import Decision, RuleKind
 from knowledge.models.source import SourceState
+from knowledge.permissions import Access, grant
 from retrieval.adjusting import propose_tuning, save_tuning
 from retrieval.exchange import Line
+from retrieval.impact import look_before
 from retrieval.measuring import carry_out, check_proposal, import_lines, request_run
-from retrieval.models import QuestionSet, SetRun
+from retrieval.models import QuestionSet, SetRun, Snapshot, Turn
 from retrieval.tuning import current
 from tests.browser.conftest import Visit
 from tests.browser.looking import WIDTHS, look_at
@@ -133,11 +139,49 @@ def addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
     receipt = issued(cast.granted.reader, document.passages.get(), draft="In May [S1].")
     found["receipts"] = reverse("admin:retrieval_receipt_changelist")
     found["receipt"] = reverse("admin:retrieval_receipt_change", args=[receipt.pk])
+    found |= impact_addresses(source, cast)
     found["overview"] = reverse("admin:index")
     found["groups"] = reverse("admin:auth_group_changelist")
     found["group"] = reverse("admin:auth_group_change", args=[cast.members.pk])
     found["password"] = reverse("admin:password_change")
     return {**found, **tuning_addresses(shelves, cast)}
+
+
+def impact_addresses(source: Source, cast: Cast) -> dict[str, str]:
+    """Return the pages of what quotes a source, before its text changes or goes."""
+    passage = source.passages.get()
+    turn = Turn.objects.create(
+        client=AgentClient.objects.get(name="agent_token"), owner=cast.granted.user
+    )
+    Snapshot.objects.create(
+        turn=turn,
+        number=1,
+        knowledge_base=source.knowledge_base,
+        source=source,
+        document=passage.document,
+        revision=passage.document.number,
+        start=passage.start,
+        end=passage.end,
+        ref=passage.document.ref(passage.start, passage.end),
+        text=passage.text,
+        text_sha256="0" * 64,
+        layer="main",
+        lines="1",
+        text_origin="text",
+        score=1.0,
+        indexed_at=passage.document.created_at,
+    )
+    boss = cast.superuser.user
+    assert boss is not None
+    grant(source.knowledge_base, [Access.SEARCH], to=boss, actor=None)
+    text = b"The rent is due in June, and the deposit in May.\n"
+    before = look_before(source, Upload(io.BytesIO(text), "rent.md"), actor=boss)
+    page = "admin:retrieval_impactreport_"
+    return {
+        "impacts": reverse(f"{page}changelist"),
+        "impact-before": reverse(f"{page}change", args=[before.pk]),
+        "impact-removal": reverse(f"{page}removal", args=[source.pk]),
+    }
 
 
 def tuning_addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:

@@ -1,0 +1,37 @@
+"""What the apps above this one do and say when a source's text changes or goes.
+
+They know what rests on it: citations, receipts, answers. Each adds its functions when
+it is loaded.
+"""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from knowledge.models import Source, User
+
+# Called in the transaction that deletes a source, while all of it is still there.
+removing: list[Callable[[Source, User | None], object]] = []
+# Called with a source's id once a run has published it. A run that was killed in between
+# calls them again, so they may be called twice.
+published: list[Callable[[int], object]] = []
+# What the pages say that delete a source: parts of a page, made for whoever looks.
+warnings: list[Callable[[HttpRequest, Source], SafeString]] = []
+
+
+def tell_removing(source: Source, actor: User | None) -> None:
+    """Have everybody note what goes along with a source."""
+    for function in removing:
+        function(source, actor)
+
+
+def tell_published(source_id: int) -> None:
+    """Have everybody note what a new text has changed."""
+    for function in published:
+        function(source_id)
+
+
+def warnings_about(request: HttpRequest, source: Source) -> list[SafeString]:
+    """Return what is to be read before a source is deleted."""
+    return [function(request, source) for function in warnings]
