@@ -462,16 +462,21 @@ class SourceAdmin(ScopedAdmin[Source]):
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[str]]:
-        """Say in figures what goes along."""
-        lines: list[Any] = [
-            ngettext(
-                "%(title)s with %(count)s passage, its file and earlier revisions",
-                "%(title)s with %(count)s passages, its file and earlier revisions",
-                source.passage_count,
+        """Say in figures what goes along, and below each of several what rests on it."""
+        asks = request.POST.get("action") == "delete_selected"
+        warns = asks and "post" not in request.POST
+        lines: list[Any] = []
+        for source in objs:
+            lines.append(
+                ngettext(
+                    "%(title)s with %(count)s passage, its file and earlier revisions",
+                    "%(title)s with %(count)s passages, its file and earlier revisions",
+                    source.passage_count,
+                )
+                % {"title": source, "count": source.passage_count}
             )
-            % {"title": source, "count": source.passage_count}
-            for source in objs
-        ]
+            if warns:
+                lines.append(warnings_about(request, source))
         return lines, *deletion_of(self, request, objs)
 
     @admin.action(

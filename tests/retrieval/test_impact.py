@@ -307,3 +307,6 @@ def test_the_pages_show_to_whoever_may_read_and_count_for_the_others(
         assert ("A transfer costs 5 euro." in page) is reads
         delete = reverse("admin:knowledge_source_delete", args=[source.pk])
         assert "1 thing quotes fees" in client.get(delete).content.decode()
+        asked = {"action": "delete_selected", "_selected_action": [source.pk]}
+        chosen = client.post(reverse("admin:knowledge_source_changelist"), asked)
+        assert "1 thing quotes fees" in chosen.content.decode()
