@@ -7,7 +7,6 @@ it is loaded.
 from collections.abc import Callable
 
 from django.http import HttpRequest
-from django.utils.safestring import SafeString
 
 from knowledge.models import Source, User
 
@@ -16,8 +15,8 @@ removing: list[Callable[[Source, User | None], object]] = []
 # Called with a source's id once a run has published it. A run that was killed in between
 # calls them again, so they may be called twice.
 published: list[Callable[[int], object]] = []
-# What the pages say that delete a source: parts of a page, made for whoever looks.
-warnings: list[Callable[[HttpRequest, Source], SafeString]] = []
+# What the pages say that delete a source: rendered parts of a page, for whoever looks.
+warnings: list[Callable[[HttpRequest, Source], str]] = []
 
 
 def tell_removing(source: Source, actor: User | None) -> None:
@@ -32,6 +31,6 @@ def tell_published(source_id: int) -> None:
         function(source_id)
 
 
-def warnings_about(request: HttpRequest, source: Source) -> list[SafeString]:
+def warnings_about(request: HttpRequest, source: Source) -> list[str]:
     """Return what is to be read before a source is deleted."""
     return [function(request, source) for function in warnings]

@@ -12,7 +12,6 @@ from django.core.paginator import Page, Paginator
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy
 
@@ -219,7 +218,7 @@ def page_context(
     }
 
 
-def removal_warning(request: HttpRequest, source: Source) -> SafeString:
+def removal_warning(request: HttpRequest, source: Source) -> str:
     """Return what the page says that asks whether a source is to be deleted."""
     impact = impact_of(source, None)
     return render_to_string(

@@ -22,6 +22,7 @@ APPS = ("strata_portal", "approvals", "retrieval", "knowledge")
 PASSAGES_WITHOUT_READER = {
     "knowledge/models/": "defines the door itself",
     "knowledge/ingest.py": "writes them",
+    "knowledge/legacy.py": "writes those of an older version",
     "knowledge/publishing.py": "writes them",
     "knowledge/reindexing.py": "writes their terms anew",
     "knowledge/actions.py": "moves and deletes them with their source",
@@ -47,11 +48,14 @@ ALLOWED = {
 # Where rows of a reader's pages are read after the door, and why.
 AFTER_THE_DOOR = {
     "retrieval/hidden.py": "counts, for auditors, what a search did not show",
+    "retrieval/admin/impact.py": "asks what a member of staff works on",
     "retrieval/admin/tuning.py": "counts the corpus whose settings it shows",
     "retrieval/models/question_set.py": "asks which sets a member of staff works on",
     "retrieval/cited.py": "compares the source of a citation that was let through",
     "retrieval/snapshots.py": "keeps what came through the door, and compares it",
+    "retrieval/impact.py": "compares the texts of a source for whoever changed it",
     "retrieval/management/commands/calibrate.py": "works for the operator",
+    "retrieval/management/commands/import_v0.py": "works for the operator",
     "retrieval/opening.py": "compares what a receipt read, after it was let through",
     "retrieval/citations.py": "labels passages that came through the door",
     "retrieval/reach.py": "writes the conditions of the door as SQL",
