@@ -55,6 +55,11 @@ STEPS: Final = {
 }
 
 Progress = Callable[[str], None]
+# From a request and its answer to what a page may offer next: a rendered template; "" for nothing.
+Followup = Callable[[HttpRequest, Answer], str]
+
+# What other parts offer below an answer; each registers itself when the apps are ready.
+followups: list[Followup] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,10 @@ class Inquiry:
             least=least_relevance(answer),
             has_chosen=bool(self.chosen),
         )
-        return render_to_string("retrieval/answer.html", {"shown": shown}, self.request)
+        offers = [each(self.request, answer) for each in followups]
+        return render_to_string(
+            "retrieval/answer.html", {"shown": shown, "offers": offers}, self.request
+        )
 
     def outcome(self, progress: Progress) -> str:
         """Return the answer or why there is none, on a page that has begun already."""

@@ -226,10 +226,28 @@ def at(number: float) -> str:
 def outcome_bars(status: Status, weeks: Sequence[Week]) -> Bars:
     """Return one outcome's bars; each outcome has its own, with the scale of all."""
     values = [week.counts[status] for week in weeks]
-    everything = sum(week.total for week in weeks)
-    # One scale for all three, so that their heights can be compared.
-    most = max((max(week.counts.values()) for week in weeks), default=0)
-    step = WIDTH / max(len(weeks), 1)
+    return week_bars(
+        str(status),
+        str(status.label),
+        values,
+        [week.monday for week in weeks],
+        everything=sum(week.total for week in weeks),
+        # One scale for all three, so that their heights can be compared.
+        most=max((max(week.counts.values()) for week in weeks), default=0),
+    )
+
+
+def week_bars(
+    key: str,
+    title: str,
+    values: Sequence[int],
+    mondays: Sequence[date],
+    *,
+    everything: int,
+    most: int,
+) -> Bars:
+    """Return a bar for each week; `most` is the value that fills the height."""
+    step = WIDTH / max(len(values), 1)
     room = HEIGHT - ABOVE - BELOW
     shapes = [
         Shape(
@@ -238,15 +256,15 @@ def outcome_bars(status: Status, weeks: Sequence[Week]) -> Bars:
             width=at(step * (1 - GAP)),
             height=at(height),
             note=_("Week of %(monday)s: %(count)s")
-            % {"monday": week.monday.isoformat(), "count": value},
+            % {"monday": monday.isoformat(), "count": value},
         )
-        for place, (week, value) in enumerate(zip(weeks, values, strict=True))
+        for place, (monday, value) in enumerate(zip(mondays, values, strict=True))
         for height in [room * value / most if most else 0.0]
     ]
     total = sum(values)
     return Bars(
-        key=str(status),
-        title=str(status.label),
+        key=key,
+        title=title,
         total=total,
         share=round(100 * total / everything) if everything else 0,
         most=max(values, default=0),
@@ -313,13 +331,21 @@ def moved(each: Line, y: float) -> Line:
 
 def layer_row(name: str, counts: Mapping[str, int], most: int) -> Row:
     """Return one layer's bar, its parts beside each other."""
+    labels = {str(status): str(status.label) for status in Status}
+    return parted_row(name, counts, labels, most)
+
+
+def parted_row(
+    name: str, counts: Mapping[str, int], labels: Mapping[str, str], most: int
+) -> Row:
+    """Return a bar of parts, one for each label; `most` is what fills the width."""
     parts = []
     left = 0.0
-    for status in Status:
-        width = WIDTH * counts[status] / most if most else 0.0
+    for key in labels:
+        width = WIDTH * counts[key] / most if most else 0.0
         if width:
             shape = Shape(x=at(left), y="0", width=at(width), height="10")
-            parts.append((str(status), shape))
+            parts.append((key, shape))
         left += width
-    words = ", ".join(f"{counts[status]} {status.label}" for status in Status)
+    words = ", ".join(f"{counts[key]} {label}" for key, label in labels.items())
     return Row(name, counts, sum(counts.values()), words, parts)

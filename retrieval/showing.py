@@ -210,7 +210,7 @@ def next_step_of(answer: Answer, *, has_chosen: bool) -> str:
         )
     return _(
         "Ask again in the documents' own words, or in their language. If that finds "
-        "nothing either, they do not cover it yet: tell whoever looks after the portal."
+        "nothing either, they do not cover it yet."
     )
 
 

@@ -22,6 +22,7 @@ urlpatterns = [
     path("hooks/mail", hooks.mail, name="hook-mail"),
     path("api/v1/", include("approvals.api.urls")),
     path("api/v1/", include("retrieval.api.urls")),
+    path("", include("approvals.urls")),
     path("", include("retrieval.urls")),
 ]
 

@@ -25,7 +25,9 @@ const toSearch = () => {
 const move = (step) => {
     const items = [...document.querySelectorAll("[data-item]")];
     if (items.length === 0) return;
-    const here = items.findIndex((item) => item.contains(document.activeElement));
+    // Where nothing in the list has the focus, the one that is open counts.
+    const focused = items.findIndex((item) => item.contains(document.activeElement));
+    const here = focused < 0 ? items.findIndex((item) => item.ariaCurrent) : focused;
     const next =
         here < 0 ? (step > 0 ? 0 : items.length - 1)
                  : Math.min(Math.max(here + step, 0), items.length - 1);
