@@ -211,7 +211,9 @@ def layer_rows(
             "knowledge_base"
         )
     }
-    bases = dict(KnowledgeBase.objects.administered_by(viewer).values_list("pk", "name"))
+    bases = dict(
+        KnowledgeBase.objects.administered_by(viewer).values_list("pk", "name")
+    )
     for state, gap, layer, asked_of in rows.order_by().values_list(
         "state", "gap", "layer", "knowledge_base_ids"
     ):

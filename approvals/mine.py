@@ -7,7 +7,7 @@ knowledge base that they may not know of.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, cast
 from urllib.parse import urlencode
 
 from django.db.models import F, Max, Q, QuerySet
@@ -103,10 +103,10 @@ def shown(reader: Reader, questions: Sequence[PendingQuestion]) -> list[Own]:
     for wording in mine.annotate(
         fate=Coalesce(F("pending__original__state"), F("pending__state"))
     ):
-        assert wording.pending_id is not None
-        last[wording.pending_id] = wording
+        key = cast("int", wording.pending_id)
+        last[key] = wording
         if wording.told_at is None and wording.fate in SETTLED:
-            new.add(wording.pending_id)
+            new.add(key)
     fates = {each.pk: each.original or each for each in questions}
     sources = {
         source.pk: source

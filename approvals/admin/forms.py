@@ -37,7 +37,6 @@ class AnswerForm(forms.Form):
         max_length=LONGEST_ANSWER,
         widget=forms.Textarea(attrs={"rows": 6, "data-key": "a"}),
     )
-    layer = forms.ChoiceField(label=gettext_lazy("Where it goes"))
 
     def __init__(
         self, *args: Any, pending: PendingQuestion, actor: User, **kwargs: Any
@@ -56,10 +55,10 @@ class AnswerForm(forms.Form):
             .select_related("knowledge_base")
             .order_by("knowledge_base__name", "name")
         }
-        choices = layer_choices(list(self.layers.values()), pending)
-        field = self.fields["layer"]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = choices
+        self.fields["layer"] = forms.ChoiceField(
+            label=_("Where it goes"),
+            choices=layer_choices(list(self.layers.values()), pending),
+        )
 
     @property
     def guarded(self) -> list[forms.BoundField]:

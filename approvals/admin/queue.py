@@ -4,7 +4,8 @@ Each address does one domain call; what a person may do is decided there, at tha
 moment, and only foreshadowed by what a page offers.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 from uuid import UUID
@@ -23,15 +24,22 @@ from approvals import actions, instruction
 from approvals.admin.acting import VERBS, colleagues_of, merge_all
 from approvals.admin.forms import GUARDED, AnswerForm
 from approvals.admin.marking import shown_marks
-from approvals.admin.showing import TABS, part_of, summary_of, item_of, tabs_of, writer_of
+from approvals.admin.showing import (
+    TABS,
+    item_of,
+    part_of,
+    summary_of,
+    tabs_of,
+    writer_of,
+)
 from approvals.admin.story import Story, preview_of, story_of
 from approvals.errors import ConflictError
 from approvals.gaps import FATES, gaps
 from approvals.models import PendingQuestion
 from approvals.models.question import State
 from knowledge.actions import ActionError
-from knowledge.scrubbing import ScrubbingError
 from knowledge.scoping import ScopedAdmin, actor_of
+from knowledge.scrubbing import ScrubbingError
 
 ON_A_PAGE: Final = 50
 LONGEST_WORDS: Final = 200
@@ -278,9 +286,7 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
         """Return what may be personal in what is being written."""
         self.sent_question(request, question_id)
         texts = {name: request.POST.get(name, "") for name in GUARDED}
-        return render(
-            request, "admin/approvals/marks.html", marks_of(texts, request)
-        )
+        return render(request, "admin/approvals/marks.html", marks_of(texts, request))
 
     def preview_view(self, request: HttpRequest, question_id: int) -> HttpResponse:
         """Return the answer as it will be found."""
@@ -313,7 +319,6 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
         name = request.POST.get("act", "")
         if request.method != "POST" or name not in dict(BULK_ACTS):
             raise Http404(_("Not found."))
-        actor = actor_of(request)
         chosen = self.chosen(request)
         listing = reverse("admin:approvals_pendingquestion_changelist")
         after = HttpResponseRedirect(f"{listing}{words_of(request)}")
@@ -321,32 +326,9 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
             messages.error(request, _("Choose at least one question."))
             return after
         if name == "merge":
-            try:
-                messages.success(request, merge_all(chosen, actor))
-            except ActionError as refused:
-                messages.error(request, str(refused))
-            return after
-        refusals: dict[str, int] = {}
-        for pending in chosen:
-            try:
-                VERBS[name](pending, actor, request.POST)
-            except ActionError as refused:
-                refusals[str(refused)] = refusals.get(str(refused), 0) + 1
-        done = len(chosen) - sum(refusals.values())
-        if done:
-            messages.success(
-                request,
-                ngettext("Done to one question.", "Done to %(number)s questions.", done)
-                % {"number": done},
-            )
-        for sentence, number in refusals.items():
-            messages.error(
-                request,
-                ngettext(
-                    "Not done to one: %(why)s", "Not done to %(number)s: %(why)s", number
-                )
-                % {"number": number, "why": sentence},
-            )
+            done_at_once(request, chosen)
+        else:
+            done_one_by_one(request, name, chosen)
         return after
 
     def chosen(self, request: HttpRequest) -> list[PendingQuestion]:
@@ -382,6 +364,35 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
         )
 
 
+def done_at_once(request: HttpRequest, chosen: Sequence[PendingQuestion]) -> None:
+    """Merge questions, and say what came of it."""
+    try:
+        messages.success(request, merge_all(chosen, actor_of(request)))
+    except ActionError as refused:
+        messages.error(request, str(refused))
+
+
+def done_one_by_one(
+    request: HttpRequest, name: str, chosen: Sequence[PendingQuestion]
+) -> None:
+    """Do one thing to each of several questions, and say what came of it."""
+    refusals: Counter[str] = Counter()
+    for pending in chosen:
+        try:
+            VERBS[name](pending, actor_of(request), request.POST)
+        except ActionError as refused:
+            refusals[str(refused)] += 1
+    done = len(chosen) - refusals.total()
+    if done:
+        said = ngettext("Done to one question.", "Done to %(number)s questions.", done)
+        messages.success(request, said % {"number": done})
+    for why, number in refusals.items():
+        said = ngettext(
+            "Not done to one: %(why)s", "Not done to %(number)s: %(why)s", number
+        )
+        messages.error(request, said % {"number": number, "why": why})
+
+
 def marks_of(texts: Mapping[str, str], request: HttpRequest) -> dict[str, Any]:
     """Return what may be personal in texts, or why it could not be looked for."""
     try:
@@ -413,5 +424,3 @@ def page_of(pending: PendingQuestion, request: HttpRequest) -> str:
     """Return the address of a question's page."""
     page = reverse("admin:approvals_pendingquestion_change", args=[pending.pk])
     return f"{page}{words_of(request)}"
-
-

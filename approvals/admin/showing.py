@@ -152,9 +152,9 @@ def item_of(
 
 def asked_words(pending: PendingQuestion) -> str:
     """Return how often a question was asked, and by how many."""
-    times = ngettext(
-        "asked once", "asked %(times)s times", pending.asked_count
-    ) % {"times": pending.asked_count}
+    times = ngettext("asked once", "asked %(times)s times", pending.asked_count) % {
+        "times": pending.asked_count
+    }
     if pending.asker_count < 2:
         return times
     people = ngettext("by one", "by %(people)s", pending.asker_count)
@@ -179,6 +179,12 @@ def state_of(pending: PendingQuestion) -> tuple[str, str]:
     if pending.gap == Gap.OPEN:
         return "partly", _("Answered, still open")
     return "processing", _("Answered, not asked again yet")
+
+
+def is_put_off(pending: PendingQuestion) -> bool:
+    """Return whether a question is out of sight for some time."""
+    until = pending.snoozed_until
+    return until is not None and until > timezone.now()
 
 
 def writer_of(pending: PendingQuestion, user: User) -> str:

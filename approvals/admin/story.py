@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from approvals.actions import ANSWER, APPROVE
 from approvals.admin.forms import AnswerForm
-from approvals.admin.showing import Item, item_of
+from approvals.admin.showing import Item, is_put_off, item_of
 from approvals.models import PendingQuestion, Wording
 from approvals.models.question import Gap, State
 from approvals.queue import nearest_passages, similar_questions
@@ -63,6 +63,7 @@ class Story:
     may_answer: bool
     may_settle: bool
     is_change: bool
+    is_put_off: bool
     answer_label: str
     acts: Sequence[Act]
     sentences: Sequence[str]
@@ -88,9 +89,7 @@ class Preview:
     sentences: Sequence[str]
 
 
-def story_of(
-    pending: PendingQuestion, user: User, words: str, *, edits: bool
-) -> Story:
+def story_of(pending: PendingQuestion, user: User, words: str, *, edits: bool) -> Story:
     """Return one question as a person sees it; `edits` opens the form over an answer.
 
     `words` is what the addresses end in to stay in the same part of the queue.
@@ -110,6 +109,7 @@ def story_of(
         and (edits or not is_written),
         may_settle=may_settle,
         is_change=pending.state == State.APPROVED,
+        is_put_off=is_put_off(pending),
         answer_label=answer_label(pending, user),
         acts=acts_of(pending, user, edits=edits),
         sentences=sentences_of(pending),
@@ -123,7 +123,9 @@ def story_of(
         similar=[item_of(each, user, words) for each in similar],
         near=near_of(pending, user),
         source_url=source_address(pending, user),
-        history_url=reverse("admin:approvals_pendingquestion_history", args=[pending.pk]),
+        history_url=reverse(
+            "admin:approvals_pendingquestion_history", args=[pending.pk]
+        ),
         addresses={
             name: reverse(f"admin:approvals_pendingquestion_{name}", args=[pending.pk])
             + words
@@ -177,38 +179,53 @@ def preview_of(form: AnswerForm) -> Preview:
     return Preview(
         question=str(form["question"].value() or "").strip(),
         answer=answer,
-        layer=f"{layer.knowledge_base.name} / {layer.name}" if layer is not None else "",
+        layer=f"{layer.knowledge_base.name} / {layer.name}"
+        if layer is not None
+        else "",
         sentences=[],
     )
 
 
 def acts_of(pending: PendingQuestion, user: User, *, edits: bool) -> list[Act]:
     """Return what a person may do to a question as it is now, besides answering."""
-    may_settle, may_approve = user.has_perm(ANSWER), user.has_perm(APPROVE)
     acts: list[Act] = []
-    if pending.is_awaiting_approval and may_approve:
+    if user.has_perm(APPROVE):
+        acts += approving(pending, user)
+    if user.has_perm(ANSWER):
+        if pending.answer and not edits and pending.state in EDITABLE:
+            acts.append(menu("edit"))
+        acts += sorting(pending)
+    return acts
+
+
+def approving(pending: PendingQuestion, user: User) -> list[Act]:
+    """Return what may be done to a written answer by who may approve."""
+    acts: list[Act] = []
+    if pending.is_awaiting_approval:
         if not (pending.four_eyes and pending.author == user):
             acts.append(button("approve", _("Approve"), is_primary=True))
         acts.append(menu("send_back"))
-    if pending.answer and may_settle and not edits and pending.state in EDITABLE:
-        acts.append(Act("edit", "admin/approvals/acts/edit.html"))
-    if pending.source_id is not None and may_approve:
+    if pending.source_id is not None:
         acts.append(menu("withdraw"))
-    if not may_settle:
-        return acts
-    if pending.state == State.PENDING:
-        acts.append(menu("assign"))
-        snoozed = pending.snoozed_until
-        if snoozed is not None and snoozed > timezone.now():
-            acts.append(button("wake", _("Take it up again")))
-        else:
-            acts.append(menu("snooze"))
-        if pending.source_id is None:
-            acts += [menu("merge"), menu("ignore")]
+    return acts
+
+
+def sorting(pending: PendingQuestion) -> list[Act]:
+    """Return what may be done to a question without an answer to it."""
     if pending.state == State.IGNORED:
-        acts.append(button("reopen", _("Let it wait for an answer again")))
+        return [button("reopen", _("Let it wait for an answer again"))]
     if pending.state == State.DUPLICATE:
-        acts.append(button("unmerge", _("Take it apart again")))
+        return [button("unmerge", _("Take it apart again"))]
+    if pending.state != State.PENDING:
+        return []
+    acts = [
+        menu("assign"),
+        button("wake", _("Take it up again"))
+        if is_put_off(pending)
+        else menu("snooze"),
+    ]
+    if pending.source_id is None:
+        acts += [menu("merge"), menu("ignore")]
     return acts
 
 
