@@ -10,18 +10,18 @@ class ApprovalsConfig(AppConfig):
     verbose_name = "Approvals"
 
     def ready(self) -> None:
-        """Say what the worker looks at now and then, and what a purge erases here.
-
-        And have the reports of what a change does count what answers quote.
-        """
+        """Say what is offered, looked at, erased and counted here on others' occasions."""
         from approvals import rounds
         from approvals.erasing import erase, forget_wordings
         from approvals.quoting import QUOTER
+        from approvals.views import offer
         from knowledge import upkeep
         from knowledge.purging import erase_with
+        from retrieval import asking
         from retrieval.quoting import quote_with
 
         upkeep.EVERY.append((rounds.SECONDS, rounds.Rounds()))
         upkeep.ALSO.append(forget_wordings)
         erase_with(erase)
         quote_with(QUOTER)
+        asking.followups.append(offer)

@@ -6,14 +6,13 @@ into another one are not counted again.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any, Final
 
 from django.contrib.postgres.search import SearchQuery
 from django.db.models import Count, DurationField, ExpressionWrapper, F, Q, QuerySet
 from django.db.models.functions import Extract, TruncDate, TruncWeek
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -46,8 +45,8 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 # What became of the questions of a layer, in the order in which a bar shows it.
 FATES: Final = {
     "found": gettext_lazy("closed"),
-    "partly_found": gettext_lazy("answered, not asked again yet"),
-    "not_found": gettext_lazy("answered, still open"),
+    "partly_found": gettext_lazy("not asked again yet"),
+    "not_found": gettext_lazy("still open"),
     "waiting": gettext_lazy("waiting"),
 }
 
@@ -113,7 +112,7 @@ def gaps(weeks: int, viewer: User) -> Gaps:
     return Gaps(
         weeks=figures,
         bars=bars_of(figures),
-        line=line("median", "", [week.median for week in figures], slowest),
+        line=median_line(figures, slowest),
         slowest=duration_words(slowest),
         median="" if overall is None else duration_words(overall),
         layers=layer_rows(asked, mondays[0], viewer),
@@ -232,7 +231,12 @@ def layer_rows(
     most = max((each.total() for each in counts.values()), default=0)
     busiest = sorted(counts.items(), key=lambda item: (-item[1].total(), item[0]))
     return [
-        parted_row(name, {key: each[key] for key in FATES}, labels, most)
+        replace(
+            parted_row(name, {key: each[key] for key in FATES}, labels, most),
+            words=", ".join(
+                f"{each[key]} {label}" for key, label in labels.items() if each[key]
+            ),
+        )
         for name, each in busiest[:MOST_ROWS]
     ]
 
@@ -324,6 +328,10 @@ def bars_of(weeks: Sequence[Week]) -> list[Bars]:
     ]
 
 
-def since_words(at: Any) -> str:
-    """Return how long ago something was, as a person would say it."""
-    return duration_words((timezone.now() - at).total_seconds())
+def median_line(weeks: Sequence[Week], slowest: float) -> Line | None:
+    """Return the line of the medians, which ends in the last one in words."""
+    values = [week.median for week in weeks]
+    last = next((value for value in reversed(values) if value is not None), None)
+    if last is None:
+        return None
+    return line("median", duration_words(last), values, slowest)

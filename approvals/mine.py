@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final, cast
 from urllib.parse import urlencode
 
-from django.db.models import F, Max, Q, QuerySet
+from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils import timezone
@@ -65,13 +65,12 @@ def own_wordings(user_id: int | None) -> QuerySet[Wording]:
 
 
 def own_questions(reader: Reader) -> QuerySet[PendingQuestion]:
-    """Return the questions that a person asked, the last asked first."""
+    """Return the questions that a person asked: news first, then the last asked."""
+    news = unseen(reader.user_id).filter(pending=OuterRef("pk")).order_by()
     return (
-        PendingQuestion.objects.filter(
-            wordings__in=own_wordings(reader.user_id),
-        )
-        .annotate(asked_by_them_at=Max("wordings__at"))
-        .order_by("-asked_by_them_at", "-pk")
+        PendingQuestion.objects.filter(wordings__in=own_wordings(reader.user_id))
+        .annotate(asked_by_them_at=Max("wordings__at"), is_news=Exists(news))
+        .order_by("-is_news", "-asked_by_them_at", "-pk")
         .select_related("original")
     )
 

@@ -5,7 +5,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -13,11 +13,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from approvals.actions import ApprovalError, send_to_person
+from approvals.actions import send_to_person
+from approvals.errors import ApprovalError
 from approvals.mine import mark_seen, own_questions, shown
 from approvals.models.question import Channel
 from retrieval.answers import Answer
 from retrieval.confidence import Status
+from retrieval.models import Interaction
 from retrieval.views import reader_of
 
 ON_A_PAGE = 25
@@ -41,9 +43,13 @@ def offer(request: HttpRequest, answer: Answer) -> str:
 @require_POST
 def send_view(request: HttpRequest, interaction_id: UUID) -> HttpResponse:
     """Send a question that was asked, and not answered, to a person."""
+    reader = reader_of(request)
+    own = Interaction.objects.filter(owner=reader.user_id, public_id=interaction_id)
+    if not own.exists():
+        raise Http404(_("Not found."))
     try:
         pending = send_to_person(
-            reader_of(request), interaction_id=interaction_id, channel=Channel.PORTAL
+            reader, interaction_id=interaction_id, channel=Channel.PORTAL
         )
     except ApprovalError as refused:
         messages.error(request, str(refused))

@@ -31,6 +31,7 @@ import yaml
 from django.db import transaction
 from django.urls import URLResolver, get_resolver
 
+from approvals.models import PendingQuestion
 from knowledge.memory import remember, start_conversation
 from knowledge.models import (
     AuditEntry,
@@ -61,6 +62,7 @@ from retrieval.models import (
 from retrieval.models.impact import Act, Moment
 from retrieval.receipts import new_id
 from retrieval.tuning import current, values_of
+from tests.approvals.shown import waiting
 from tests.cast import Actor, Cast
 from tests.factories import CalibrationFactory
 from tests.retrieval.receipts import issued
@@ -189,6 +191,8 @@ def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
         "searchlog": base_log(base).pk,
         "log_id": base_log(base).pk,
         "calibration": Calibration.objects.get().pk,
+        "question_id": question_of(base).pk,
+        "pendingquestion": question_of(base).pk,
         **fill_question_set(base, cast),
         "impactreport": ImpactReport.objects.get(knowledge_base=base).pk,
         "report_id": ImpactReport.objects.get(knowledge_base=base).pk,
@@ -217,6 +221,11 @@ def fill_question_set(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
     }
 
 
+def question_of(base: KnowledgeBase) -> PendingQuestion:
+    """Return the question that waits in one knowledge base."""
+    return PendingQuestion.objects.get(knowledge_base_ids=[base.pk])
+
+
 def receipt_of(base: KnowledgeBase) -> Receipt:
     """Return the receipt of what was read in one knowledge base."""
     return Receipt.objects.filter(reads__knowledge_base=base).earliest("pk")
@@ -238,13 +247,14 @@ def memory(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def registers(corpus: Corpus) -> None:
-    """A candidate, a rule and a search in each knowledge base; the vault's name the canary.
+    """What each knowledge base has for staff; the vault's rows name the canary.
 
-    And a calibration, which belongs to none.
+    A candidate, a rule, a search and a pending question; and a calibration of none.
     """
     CalibrationFactory()
     for base in (corpus.handbook, corpus.branches, corpus.vault):
         word = CANARY if base == corpus.vault else base.slug
+        waiting(f"Where is {word}?", base)
         RegisterEntry.objects.create(
             knowledge_base=base,
             title=f"Prices of {word}",

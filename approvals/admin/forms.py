@@ -49,6 +49,7 @@ class AnswerForm(forms.Form):
             "layer": pending.layer_id,
         }
         super().__init__(*args, initial=initial, label_suffix="", **kwargs)
+        self.pending = pending
         self.layers = {
             str(layer.pk): layer
             for layer in Layer.objects.administered_by(actor)

@@ -26,8 +26,10 @@ from approvals.admin.forms import GUARDED, AnswerForm
 from approvals.admin.marking import shown_marks
 from approvals.admin.showing import (
     TABS,
+    WORKED_ON,
     item_of,
     part_of,
+    part_with,
     summary_of,
     tabs_of,
     writer_of,
@@ -137,6 +139,7 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
             **marks_of(
                 {name: str(form[name].value() or "") for name in GUARDED}, request
             ),
+            "with_preview": with_preview,
             "preview": preview_of(form) if with_preview else None,
         }
         return self.page(request, context, story=story, status=status)
@@ -152,11 +155,14 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
         """Show the list with what stands beside it."""
         actor = actor_of(request)
         show, query = shown_part(request)
+        if story is not None and "show" not in request.GET:
+            # Come from a message, a question opens in the part that it stands in.
+            show = part_with(story.item.pending)
         questions = self.get_queryset(request)
         pages = Paginator(part_of(questions, actor, show, query), ON_A_PAGE)
         page = pages.get_page(request.GET.get("page"))
         here = story.item.pending.pk if story is not None else None
-        words = words_of(request)
+        words = address_of(request, show)
         return TemplateResponse(
             request,
             "admin/approvals/queue.html",
@@ -177,7 +183,7 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
                 ],
                 "page": page,
                 "page_numbers": list(pages.get_elided_page_range(page.number)),
-                "may_settle": actor.has_perm(actions.ANSWER),
+                "may_settle": show in WORKED_ON and actor.has_perm(actions.ANSWER),
                 "people": colleagues_of(actor),
                 "spans": SPANS,
                 "bulk_acts": BULK_ACTS,
@@ -268,7 +274,7 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
     def after(self, request: HttpRequest, pending: PendingQuestion, name: str) -> str:
         """Return the page to go on with: the next question, or this one."""
         show, query = shown_part(request)
-        if name not in LEAVING or show not in {"waiting", "approval", "mine"}:
+        if name not in LEAVING or show not in WORKED_ON:
             return page_of(pending, request)
         rows = part_of(self.get_queryset(request), actor_of(request), show, query)
         keys = list(rows.values_list("pk", flat=True))
@@ -411,8 +417,13 @@ def shown_part(request: HttpRequest) -> tuple[str, str]:
 
 def words_of(request: HttpRequest) -> str:
     """Return what an address ends in to stay in the same part of the queue."""
-    show, query = shown_part(request)
-    asked = {"show": show if show != "waiting" else "", "q": query}
+    return address_of(request, shown_part(request)[0])
+
+
+def address_of(request: HttpRequest, show: str) -> str:
+    """Return what an address ends in to stay in a part, with its words and page."""
+    named = "show" in request.GET or show != "waiting"
+    asked = {"show": show if named else "", "q": shown_part(request)[1]}
     page = request.GET.get("page", "")
     if page.isascii() and page.isdecimal():
         asked["page"] = page

@@ -32,6 +32,8 @@ TABS: Final[Mapping[str, tuple[str | Promise, tuple[str, ...]]]] = {
     "ignored": (gettext_lazy("Ignored"), ("-last_asked_at", "-pk")),
     "duplicates": (gettext_lazy("Merged"), ("-last_asked_at", "-pk")),
 }
+# Parts whose questions wait for somebody, so that something can be done with several.
+WORKED_ON: Final = {"waiting", "approval", "mine", "snoozed"}
 # Tabs that are there with nothing in them.
 ALWAYS: Final = {"waiting", "answered"}
 
@@ -87,6 +89,19 @@ def conditions(user: User) -> dict[str, Q]:
         "ignored": Q(state=State.IGNORED),
         "duplicates": Q(state=State.DUPLICATE),
     }
+
+
+def part_with(pending: PendingQuestion) -> str:
+    """Return the part of the queue that a question stands in."""
+    if pending.state == State.IGNORED:
+        return "ignored"
+    if pending.state == State.DUPLICATE:
+        return "duplicates"
+    if pending.state == State.APPROVED:
+        return "open" if pending.gap == Gap.OPEN else "answered"
+    if pending.is_awaiting_approval:
+        return "approval"
+    return "snoozed" if is_put_off(pending) else "waiting"
 
 
 def tabs_of(
@@ -157,10 +172,9 @@ def asked_words(pending: PendingQuestion) -> str:
     }
     if pending.asker_count < 2:
         return times
-    people = ngettext("by one", "by %(people)s", pending.asker_count)
-    return _("%(times)s %(people)s") % {
+    return _("%(times)s by %(people)s people") % {
         "times": times,
-        "people": people % {"people": pending.asker_count},
+        "people": pending.asker_count,
     }
 
 

@@ -16,7 +16,7 @@ from approvals.admin.forms import AnswerForm
 from approvals.admin.showing import Item, is_put_off, item_of
 from approvals.models import PendingQuestion, Wording
 from approvals.models.question import Gap, State
-from approvals.queue import nearest_passages, similar_questions
+from approvals.queue import Preview, nearest_passages, preview, similar_questions
 from knowledge.models import KnowledgeBase, User
 from knowledge.permissions import Reader
 from retrieval.results import Level, SearchResult
@@ -24,7 +24,6 @@ from retrieval.views import ShownHit, layers_to_search, shown_hits
 
 MOST_WORDINGS: Final = 20
 MOST_NEAR: Final = 5
-MOST_SIMILAR: Final = 8
 # States in which a written answer can be written anew.
 EDITABLE: Final = (State.PENDING, State.APPROVED)
 ADDRESSES: Final = ("act", "marks", "preview", "lock")
@@ -32,11 +31,15 @@ ADDRESSES: Final = ("act", "marks", "preview", "lock")
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Something that can be done to a question: a button, or a form in a menu."""
+    """Something that can be done to a question: a button, or a form in a menu.
+
+    `key` is the letter that opens it, "" for none.
+    """
 
     name: str
     template: str
     label: str = ""
+    key: str = ""
     is_primary: bool = False
 
 
@@ -61,7 +64,6 @@ class Story:
 
     item: Item
     may_answer: bool
-    may_settle: bool
     is_change: bool
     is_put_off: bool
     answer_label: str
@@ -79,16 +81,6 @@ class Story:
     addresses: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """A question and its answer as they will be found, and what is to be known of it."""
-
-    question: str
-    answer: str
-    layer: str
-    sentences: Sequence[str]
-
-
 def story_of(pending: PendingQuestion, user: User, words: str, *, edits: bool) -> Story:
     """Return one question as a person sees it; `edits` opens the form over an answer.
 
@@ -100,14 +92,13 @@ def story_of(pending: PendingQuestion, user: User, words: str, *, edits: bool) -
     wordings = Wording.objects.filter(pending=pending).exclude(text="").order_by("-at")
     number = wordings.count()
     waits = pending.state == State.PENDING
-    similar = similar_questions(pending, user)[:MOST_SIMILAR] if waits else []
+    similar = similar_questions(pending, user) if waits else []
     original = own.filter(pk=pending.original_id).first()
     return Story(
         item=item_of(pending, user, words),
         may_answer=may_settle
         and pending.state in EDITABLE
         and (edits or not is_written),
-        may_settle=may_settle,
         is_change=pending.state == State.APPROVED,
         is_put_off=is_put_off(pending),
         answer_label=answer_label(pending, user),
@@ -120,7 +111,7 @@ def story_of(pending: PendingQuestion, user: User, words: str, *, edits: bool) -
         duplicates=[
             item_of(each, user, words) for each in own.filter(original=pending)
         ],
-        similar=[item_of(each, user, words) for each in similar],
+        similar=[item_of(each.pending, user, words) for each in similar],
         near=near_of(pending, user),
         source_url=source_address(pending, user),
         history_url=reverse(
@@ -154,6 +145,8 @@ def near_of(pending: PendingQuestion, user: User) -> Near:
     """Return what the documents hold near a question now, and how sure that is."""
     reader = Reader.for_user(user)
     result = nearest_passages(pending, reader, MOST_NEAR)
+    if result is None:
+        return Near((), _("It cannot be searched for as it was asked."))
     return Near(shown_hits(result, layers_to_search(reader)), near_says(result))
 
 
@@ -172,18 +165,14 @@ def near_says(result: SearchResult) -> str:
     )
 
 
-def preview_of(form: AnswerForm) -> Preview:
-    """Return what was written as it will be found."""
+def preview_of(form: AnswerForm) -> Preview | None:
+    """Return what was written as it will be found; None while a part of it is missing."""
     layer = form.layers.get(str(form["layer"].value() or ""))
+    question = str(form["question"].value() or "").strip()
     answer = str(form["answer"].value() or "").strip()
-    return Preview(
-        question=str(form["question"].value() or "").strip(),
-        answer=answer,
-        layer=f"{layer.knowledge_base.name} / {layer.name}"
-        if layer is not None
-        else "",
-        sentences=[],
-    )
+    if layer is None or not question or not answer:
+        return None
+    return preview(form.pending, question=question, answer=answer, layer=layer)
 
 
 def acts_of(pending: PendingQuestion, user: User, *, edits: bool) -> list[Act]:
@@ -193,7 +182,7 @@ def acts_of(pending: PendingQuestion, user: User, *, edits: bool) -> list[Act]:
         acts += approving(pending, user)
     if user.has_perm(ANSWER):
         if pending.answer and not edits and pending.state in EDITABLE:
-            acts.append(menu("edit"))
+            acts.append(menu("edit", _("write the answer anew"), "a"))
         acts += sorting(pending)
     return acts
 
@@ -225,18 +214,19 @@ def sorting(pending: PendingQuestion) -> list[Act]:
         else menu("snooze"),
     ]
     if pending.source_id is None:
-        acts += [menu("merge"), menu("ignore")]
+        acts += [menu("merge", _("merge"), "m"), menu("ignore", _("ignore"), "i")]
     return acts
 
 
 def button(name: str, label: str, *, is_primary: bool = False) -> Act:
     """Return an act that needs no more than a button."""
-    return Act(name, "admin/approvals/acts/button.html", label, is_primary)
+    template = "admin/approvals/acts/button.html"
+    return Act(name, template, label, is_primary=is_primary)
 
 
-def menu(name: str) -> Act:
-    """Return an act whose form stands in a menu."""
-    return Act(name, f"admin/approvals/acts/{name}.html")
+def menu(name: str, label: str = "", key: str = "") -> Act:
+    """Return an act whose form stands in a menu; `label` is what its key does."""
+    return Act(name, f"admin/approvals/acts/{name}.html", label, key)
 
 
 def sentences_of(pending: PendingQuestion) -> list[str]:

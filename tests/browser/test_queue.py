@@ -7,13 +7,12 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import expect
 
 from approvals.models import PendingQuestion
 from approvals.models.question import Channel, Gap, State
 from knowledge.models import User
 from knowledge.permissions import Access, grant
-from tests.approvals.asked import ago, approved, asked
+from tests.approvals.shown import ago, approved, waiting
 from tests.browser.conftest import Visit
 from tests.browser.looking import WIDTHS, look_at
 from tests.cast import Cast
@@ -26,9 +25,12 @@ QUESTIONS = (
     ("Gdzie mogę zostawić wózek dziecięcy na noc?", "pl"),
     ("Unde se depun bateriile vechi din apartament?", "ro"),
     ("Кто отвечает за ключи от прачечной в праздники?", "ru"),
-    ("Who pays for the repair of the intercom on the third floor, and how long may it "
-     "take before the landlord has to lend a spare handset to everybody concerned?", "en"),
-)  # fmt: skip
+    (
+        "Who pays for the repair of the intercom on the third floor, and how long may "
+        "it take before the landlord has to lend a spare handset to everybody?",
+        "en",
+    ),
+)
 
 
 @pytest.fixture
@@ -66,7 +68,7 @@ def fill(shelves: Corpus, cast: Cast, approver: User) -> dict[str, PendingQuesti
             gap=draw.choice([Gap.CLOSED, Gap.CLOSED, Gap.OPEN, Gap.UNKNOWN]),
         )
     for number, (text, language) in enumerate(QUESTIONS):
-        asked(
+        waiting(
             text,
             shelves.handbook,
             by=granted,
@@ -81,7 +83,7 @@ def fill(shelves: Corpus, cast: Cast, approver: User) -> dict[str, PendingQuesti
             locked_until=timezone.now() + timedelta(minutes=3) if number == 2 else None,
         )
     first = PendingQuestion.objects.get(asked_count=9)
-    written = asked(
+    written = waiting(
         "What does a second key cost?",
         shelves.handbook,
         at=ago(days=1),
@@ -92,14 +94,14 @@ def fill(shelves: Corpus, cast: Cast, approver: User) -> dict[str, PendingQuesti
         answered_at=ago(hours=2),
         four_eyes=True,
     )
-    ignored = asked(
+    ignored = waiting(
         "Which of my neighbours complained about me?",
         shelves.handbook,
         by=granted,
         state=State.IGNORED,
         ignored_because="Never to be answered by a machine.",
     )
-    asked(
+    waiting(
         "Where is the permit for the terrace issued?",
         shelves.handbook,
         by=granted,

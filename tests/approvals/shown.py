@@ -16,7 +16,7 @@ def ago(**span: float) -> datetime:
     return timezone.now() - timedelta(**span)
 
 
-def asked(
+def waiting(
     text: str,
     *bases: KnowledgeBase,
     by: User | None = None,
@@ -54,7 +54,7 @@ def asked(
 def approved(text: str, *bases: KnowledgeBase, **fields: Any) -> PendingQuestion:
     """Return a question that was answered; its source is the caller's affair."""
     now = timezone.now()
-    return asked(
+    return waiting(
         text,
         *bases,
         **{
