@@ -11,15 +11,18 @@ from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from approvals.admin.showing import backlog_of
+from approvals.gaps import duration_words
 from knowledge.embedding import active_space, gateway, is_model_of
 from knowledge.inference.gateway import ModelError
 from knowledge.models import IngestRun, Original, Source
 from knowledge.models.ingest import RunState, Stage
 from knowledge.models.source import SourceState
-from knowledge.scoping import audit_within_scope, within_scope
+from knowledge.scoping import actor_of, audit_within_scope, within_scope
 from knowledge.vitals import vital_signs
 from strata_portal.sign_in import AdminSignInForm
 
@@ -72,7 +75,7 @@ def dashboard_of(request: HttpRequest) -> dict[str, Any] | None:
     sources = within_scope(request, Source.objects.all())
     runs = within_scope(request, IngestRun.objects.all())
     return {
-        "attention": attention(sources),
+        "attention": [*waiting_questions(request), *attention(sources)],
         "sources": by_state(sources),
         "stages": stages(runs),
         "waiting": waiting(runs),
@@ -81,6 +84,31 @@ def dashboard_of(request: HttpRequest) -> dict[str, Any] | None:
             :MOST_RECENT
         ],
     }
+
+
+def waiting_questions(request: HttpRequest) -> list[dict[str, str]]:
+    """Return the row of the questions that wait for an answer, where there are any."""
+    if not request.user.has_perm("approvals.view_pendingquestion"):
+        return []
+    backlog = backlog_of(actor_of(request))
+    if backlog.oldest_at is None:
+        return []
+    waited = timezone.now() - backlog.oldest_at
+    said = ngettext(
+        "%(count)s question waits for an answer.",
+        "%(count)s questions wait for an answer.",
+        backlog.count,
+    )
+    return [
+        {
+            "state": "pending",
+            "label": _("Waiting"),
+            "text": said % {"count": backlog.count},
+            "url": reverse("admin:approvals_pendingquestion_changelist"),
+            "detail": _("The oldest waits %(time)s.")
+            % {"time": duration_words(waited.total_seconds())},
+        }
+    ]
 
 
 def attention(sources: QuerySet[Source]) -> list[dict[str, str]]:

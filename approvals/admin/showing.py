@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Min, Q, QuerySet
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
@@ -211,18 +211,35 @@ def writer_of(pending: PendingQuestion, user: User) -> str:
     return str(pending.locked_by)
 
 
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How many questions wait for an answer, and since when the oldest of them."""
+
+    count: int
+    oldest_at: datetime | None
+
+
+def backlog_of(user: User) -> Backlog:
+    """Return the backlog of a member of staff."""
+    waiting = PendingQuestion.objects.administered_by(user).filter(
+        conditions(user)["waiting"]
+    )
+    found = waiting.order_by().aggregate(
+        count=Count("pk"), oldest=Min("first_asked_at")
+    )
+    return Backlog(found["count"], found["oldest"])
+
+
 def summary_of(questions: QuerySet[PendingQuestion], user: User) -> list[Tile]:
     """Return how the queue stands: backlog and age are always in sight (S2-APR-09)."""
-    waiting = questions.filter(conditions(user)["waiting"])
-    since = timezone.now() - OLD
-    oldest = waiting.order_by("first_asked_at").values_list("first_asked_at", flat=True)
-    first = oldest.first()
-    old = waiting.filter(first_asked_at__lt=since).count()
-    answered = questions.filter(state=State.APPROVED, approved_at__gte=since).count()
-    tiles = [Tile(str(waiting.count()), _("wait for an answer"))]
-    if first is not None:
-        age = duration_words((timezone.now() - first).total_seconds())
+    backlog, since = backlog_of(user), timezone.now() - OLD
+    tiles = [Tile(str(backlog.count), _("wait for an answer"))]
+    if backlog.oldest_at is not None:
+        waited = timezone.now() - backlog.oldest_at
+        old = questions.filter(conditions(user)["waiting"], first_asked_at__lt=since)
+        age = duration_words(waited.total_seconds())
         tiles.append(Tile(age, _("waits the oldest")))
-        tiles.append(Tile(str(old), _("wait longer than a week")))
+        tiles.append(Tile(str(old.count()), _("wait longer than a week")))
+    answered = questions.filter(state=State.APPROVED, approved_at__gte=since).count()
     tiles.append(Tile(str(answered), _("answered in the last seven days")))
     return tiles

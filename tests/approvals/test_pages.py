@@ -302,8 +302,8 @@ def test_gaps_are_counted_by_week_and_layer_with_the_words_nobody_covers(
     client: Client, terrace: Any, approver: User
 ) -> None:
     base = terrace.knowledge_base
-    ready_source("Terraces are swept in May.", layer=terrace)
-    waiting("Who sweeps the terrace, and where is the gazebo?", base, at=ago(days=15))
+    ready_source("Terraces are cleaned in May.", layer=terrace)
+    waiting("Who cleans the terrace, and where is the gazebo?", base, at=ago(days=15))
     waiting("May the gazebo be let?", base, at=ago(days=15))
     approved(
         "Is there a sauna?",
@@ -325,7 +325,7 @@ def test_gaps_are_counted_by_week_and_layer_with_the_words_nobody_covers(
     terms = {term.text: term.questions for term in found.terms}
     # What a passage holds in another form is covered; the sauna's gap is closed.
     assert terms["gazebo"] == 2
-    assert not {"terrace", "sweeps", "sauna"} & set(terms)
+    assert not {"terrace", "cleans", "sauna"} & set(terms)
     page = client.get(page_of("gaps")).content.decode()
     assert "gazebo" in page
     assert "All figures as tables" in page

@@ -26,8 +26,10 @@ QUESTIONS = (
     ("Unde se depun bateriile vechi din apartament?", "ro"),
     ("Кто отвечает за ключи от прачечной в праздники?", "ru"),
     (
-        "Who pays for the repair of the intercom on the third floor, and how long may "
-        "it take before the landlord has to lend a spare handset to everybody?",
+        (
+            "Who pays for the repair of the intercom on the third floor, and how long "
+            "may it take before the landlord has to lend a spare handset to everybody?"
+        ),
         "en",
     ),
 )

@@ -143,6 +143,8 @@ form?.querySelector("[data-preview-button]")?.addEventListener("click", async (e
 
 const notice = form?.querySelector("[data-lock-notice]");
 let held = false;
+// Whether somebody else was quicker, after a first word was written here.
+let waits = false;
 
 const lock = async () => {
     const response = await send(form.dataset.lockAddress).catch(() => null);
@@ -150,6 +152,7 @@ const lock = async () => {
     const answer = await fragment(response);
     notice.replaceChildren(...answer.childNodes);
     held = !notice.querySelector("[data-locked]");
+    waits = !held;
     form.querySelector("fieldset").disabled = !held;
 };
 
@@ -160,7 +163,7 @@ form?.addEventListener("input", () => {
 });
 
 setInterval(() => {
-    if (held) lock();
+    if (held || waits) lock();
 }, RENEW_MS);
 
 form?.addEventListener("submit", () => {
