@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 import numpy as np
-from django.db.models import Case, IntegerField, QuerySet, Value, When
+from django.db.models import Case, Count, IntegerField, Min, QuerySet, Value, When
 from django.db.models.functions import Now
 
 from approvals.likeness import ALIKE, Floats, Mark, unpack
@@ -18,7 +19,7 @@ from knowledge.ingest import USUAL_RESERVED, USUAL_WINDOW, estimated_tokens
 from knowledge.models import Layer, User
 from knowledge.permissions import Reader
 from knowledge.structure import build_sections
-from retrieval.results import Hit
+from retrieval.results import SearchResult
 from retrieval.search import SearchInputError, search
 
 # Wordings that are compared, the latest ones: a thousand take a few milliseconds.
@@ -44,17 +45,39 @@ def wanted_first(user: User) -> QuerySet[PendingQuestion]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How many questions wait for an answer, and since when the oldest of them."""
+
+    count: int
+    oldest_at: datetime | None
+
+
+def backlog_of(user: User) -> Backlog:
+    """Return what waits for a member of staff, but for what is put off (S2-APR-09)."""
+    found = (
+        PendingQuestion.objects.administered_by(user)
+        .open()
+        .filter(answer="")
+        .exclude(snoozed_until__gt=Now())
+        .order_by()
+        .aggregate(count=Count("pk"), oldest=Min("first_asked_at"))
+    )
+    return Backlog(found["count"], found["oldest"])
+
+
 def nearest_passages(
     pending: PendingQuestion, reader: Reader, count: int = 5
-) -> tuple[Hit, ...]:
+) -> SearchResult | None:
     """Return what is nearest to a question among what the reader may see.
 
-    Maybe the answer is in the documents, and was missed. It leaves no trace.
+    Maybe the answer is in the documents, and was missed. It leaves no trace. None where
+    it cannot be searched for as it was asked.
     """
     try:
-        return search(reader, pending.question, top_k=count).hits
+        return search(reader, pending.question, top_k=count)
     except SearchInputError:
-        return ()
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from approvals.admin.showing import backlog_of
 from approvals.gaps import duration_words
+from approvals.queue import backlog_of
 from knowledge.embedding import active_space, gateway, is_model_of
 from knowledge.inference.gateway import ModelError
 from knowledge.models import IngestRun, Original, Source

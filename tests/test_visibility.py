@@ -31,7 +31,7 @@ import yaml
 from django.db import transaction
 from django.urls import URLResolver, get_resolver
 
-from approvals.models import PendingQuestion
+from approvals.models import PendingQuestion, Subscriber
 from knowledge.memory import remember, start_conversation
 from knowledge.models import (
     AuditEntry,
@@ -193,6 +193,7 @@ def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
         "calibration": Calibration.objects.get().pk,
         "question_id": question_of(base).pk,
         "pendingquestion": question_of(base).pk,
+        "subscriber": Subscriber.objects.get().pk,
         **fill_question_set(base, cast),
         "impactreport": ImpactReport.objects.get(knowledge_base=base).pk,
         "report_id": ImpactReport.objects.get(knowledge_base=base).pk,
@@ -324,6 +325,7 @@ def turns(corpus: Corpus, cast: Cast) -> None:
     row = cast.agent_token.token_row
     assert row is not None
     assert row.client is not None
+    Subscriber.objects.create(client=row.client)
     for base in (corpus.handbook, corpus.branches, corpus.vault):
         turn = Turn.objects.create(
             client=row.client, owner=row.owner, knowledge_base_ids=[base.pk]

@@ -1,5 +1,5 @@
-"""The staff's pages of the gate: the queue of pending questions, and its figures."""
+"""The staff's pages of the gate: pending questions, gaps, and who is told of answers."""
 
-from approvals.admin import queue
+from approvals.admin import queue, subscribers
 
-__all__ = ["queue"]
+__all__ = ["queue", "subscribers"]

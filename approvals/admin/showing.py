@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from approvals.gaps import duration_words
 from approvals.models import PendingQuestion, Wording
 from approvals.models.question import Gap, State
+from approvals.queue import backlog_of, wanted_first
 from knowledge.models import User
 
 # From when on a question is shown as old.
@@ -27,7 +28,7 @@ TABS: Final[Mapping[str, tuple[str | Promise, tuple[str, ...]]]] = {
     "approval": (gettext_lazy("To approve"), ("answered_at", "pk")),
     "mine": (gettext_lazy("Mine"), ()),
     "snoozed": (gettext_lazy("Snoozed"), ("snoozed_until", "pk")),
-    "open": (gettext_lazy("Still open"), ()),
+    "open": (gettext_lazy("Still open"), ("-asker_count", "-asked_count", "pk")),
     "answered": (gettext_lazy("Answered"), ("-approved_at", "-pk")),
     "ignored": (gettext_lazy("Ignored"), ("-last_asked_at", "-pk")),
     "duplicates": (gettext_lazy("Merged"), ("-last_asked_at", "-pk")),
@@ -130,14 +131,14 @@ def part_of(
     questions: QuerySet[PendingQuestion], user: User, show: str, words: str
 ) -> QuerySet[PendingQuestion]:
     """Return one part of the queue in its order, as far as it holds some words."""
-    rows = questions.filter(conditions(user)[show])
+    order = TABS[show][1]
+    rows = (questions if order else wanted_first(user)).filter(conditions(user)[show])
     if words:
         rows = rows.filter(
             Q(question__icontains=words)
             | Q(answer__icontains=words)
             | Q(pk__in=Wording.objects.filter(text__icontains=words).values("pending"))
         )
-    order = TABS[show][1]
     rows = rows.order_by(*order) if order else rows
     return rows.select_related("assigned_to", "locked_by")
 
@@ -209,25 +210,6 @@ def writer_of(pending: PendingQuestion, user: User) -> str:
     if until is None or until < timezone.now():
         return ""
     return str(pending.locked_by)
-
-
-@dataclass(frozen=True, slots=True)
-class Backlog:
-    """How many questions wait for an answer, and since when the oldest of them."""
-
-    count: int
-    oldest_at: datetime | None
-
-
-def backlog_of(user: User) -> Backlog:
-    """Return the backlog of a member of staff."""
-    waiting = PendingQuestion.objects.administered_by(user).filter(
-        conditions(user)["waiting"]
-    )
-    found = waiting.order_by().aggregate(
-        count=Count("pk"), oldest=Min("first_asked_at")
-    )
-    return Backlog(found["count"], found["oldest"])
 
 
 def summary_of(questions: QuerySet[PendingQuestion], user: User) -> list[Tile]:

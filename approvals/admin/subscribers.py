@@ -1,10 +1,9 @@
 """Which agent clients are told of answers, and how."""
 
-import secrets
-from typing import Any, Final
+from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -12,15 +11,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from approvals.models import Delivery, Subscriber
+from approvals.pushing import secret_for
 from approvals.webhooks import refusal_of
 from knowledge.models.audit import record
 from knowledge.scoping import ScopedAdmin, actor_of
 
-SECRET_BYTES: Final = 32
-
 
 class SubscriberForm(forms.ModelForm[Subscriber]):
     """Where the people are whose questions a client asks, and where answers are sent."""
+
+    renew = forms.BooleanField(
+        label=gettext_lazy("Sign with a new secret from now on"), required=False
+    )
 
     class Meta:
         """What can be changed."""
@@ -45,8 +47,16 @@ class SubscriberAdmin(ScopedAdmin[Subscriber]):
     list_display = ("client", "channel", "way", "last_sequence", "waiting", "problem")
     list_filter = ("channel",)
     list_select_related = ("client",)
-    fields = ("channel", "push_url", "last_sequence", "waiting", "problem")
-    readonly_fields = ("last_sequence", "waiting", "problem")
+    fields = (
+        "channel",
+        "push_url",
+        "secret",
+        "renew",
+        "last_sequence",
+        "waiting",
+        "problem",
+    )
+    readonly_fields = ("secret", "last_sequence", "waiting", "problem")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Nobody: a client is here from its first ask on."""
@@ -75,6 +85,13 @@ class SubscriberAdmin(ScopedAdmin[Subscriber]):
         """What went wrong with the last message."""
         return obj.push_problem or "–"
 
+    @admin.display(description=gettext_lazy("signed with"))
+    def secret(self, obj: Subscriber) -> str:
+        """The secret that its receiver checks messages with."""
+        if not obj.push_url:
+            return _("It is shown here once there is an address.")
+        return format_html("<code>{}</code>", secret_for(obj))
+
     def save_model(
         self,
         request: HttpRequest,
@@ -82,15 +99,10 @@ class SubscriberAdmin(ScopedAdmin[Subscriber]):
         form: Any,
         change: bool,  # noqa: FBT001
     ) -> None:
-        """Save with the audit entry; a first address gets its secret, shown once."""
-        is_first = bool(obj.push_url) and not obj.push_secret
-        if is_first:
-            obj.push_secret = f"whsec_{secrets.token_urlsafe(SECRET_BYTES)}"
+        """Save with the audit entry; what failed before is tried anew."""
+        if form.cleaned_data.get("renew"):
+            obj.secret_number += 1
+        obj.push_attempts, obj.push_after, obj.push_problem = 0, None, ""
         with transaction.atomic():
             super().save_model(request, obj, form, change)
             record(actor_of(request), "changed", obj, fields=sorted(form.changed_data))
-        if is_first:
-            said = _("Its messages are signed with this secret. Copy it now:")
-            messages.success(
-                request, format_html("{} <code>{}</code>", said, obj.push_secret)
-            )

@@ -213,10 +213,14 @@ def test_the_nearest_passages_are_those_that_the_approver_may_see(
     pending = pending_question(corpus.handbook, text="Who pays for a lost card?")
     reader = Reader.for_user(approver_of(corpus.handbook))
 
-    hits = nearest_passages(pending, reader, 3)
+    result = nearest_passages(pending, reader, 3)
+    assert result is not None
+    hits = result.hits
     assert len(hits) == 3
     assert {hit.citation.knowledge_base for hit in hits} == {corpus.handbook.slug}
-    assert nearest_passages(pending, Reader.for_user(UserFactory())) == ()
+    nothing = nearest_passages(pending, Reader.for_user(UserFactory()))
+    assert nothing is not None
+    assert nothing.hits == ()
     assert not SearchLog.objects.exists()
 
 
