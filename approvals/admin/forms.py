@@ -1,6 +1,6 @@
 """The form in which a pending question is answered."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -39,7 +39,11 @@ class AnswerForm(forms.Form):
     )
 
     def __init__(
-        self, *args: Any, pending: PendingQuestion, actor: User, **kwargs: Any
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        pending: PendingQuestion,
+        actor: User,
     ) -> None:
         """Offer the layers that the person works on, those it was asked of first."""
         initial = {
@@ -48,7 +52,7 @@ class AnswerForm(forms.Form):
             "answer": pending.answer,
             "layer": pending.layer_id,
         }
-        super().__init__(*args, initial=initial, label_suffix="", **kwargs)
+        super().__init__(data, initial=initial, label_suffix="")
         self.pending = pending
         self.layers = {
             str(layer.pk): layer
@@ -73,13 +77,14 @@ class AnswerForm(forms.Form):
 
 def layer_choices(layers: Sequence[Layer], pending: PendingQuestion) -> list[Any]:
     """Return layers by whether the question was asked of their knowledge base."""
-    asked, others = [], []
+    asked: list[tuple[str, str]] = []
+    others: list[tuple[str, str]] = []
     for layer in layers:
         here = layer.knowledge_base_id in pending.knowledge_base_ids
         named = (str(layer.pk), f"{layer.knowledge_base.name} / {layer.name}")
         (asked if here else others).append(named)
     if len(asked) == 1 and not others:
-        return asked
+        return list(asked)
     choices: list[Any] = [] if len(asked) == 1 else [("", _("Choose one"))]
     if asked:
         choices.append((_("It was asked of"), asked))

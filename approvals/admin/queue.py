@@ -170,7 +170,7 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
                 **self.admin_site.each_context(request),
                 "title": story.item.pending.question
                 if story is not None
-                else self.opts.verbose_name_plural.capitalize(),
+                else str(self.opts.verbose_name_plural).capitalize(),
                 "opts": self.opts,
                 "tabs": tabs_of(questions, actor, show),
                 "current": show,
@@ -255,10 +255,11 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
             )
         except ConflictError as late:
             # What was written is not lost: it stands in the form, under what is so now.
-            form.add_error(None, str(late))
             fresh = self.question(request, pending.pk)
-            form.data = form.data.copy()
-            form.data["version"] = str(fresh.version)
+            sent = request.POST.copy()
+            sent["version"] = str(fresh.version)
+            form = AnswerForm(sent, pending=fresh, actor=actor)
+            form.add_error(None, str(late))
             return self.story_page(request, fresh, form, status=409)
         except ActionError as refused:
             form.add_error(None, str(refused))

@@ -93,7 +93,7 @@ def story_of(pending: PendingQuestion, user: User, words: str, *, edits: bool) -
     number = wordings.count()
     waits = pending.state == State.PENDING
     similar = similar_questions(pending, user) if waits else []
-    original = own.filter(pk=pending.original_id).first()
+    original = own.filter(duplicates=pending).first()
     return Story(
         item=item_of(pending, user, words),
         may_answer=may_settle
@@ -104,7 +104,7 @@ def story_of(pending: PendingQuestion, user: User, words: str, *, edits: bool) -
         answer_label=answer_label(pending, user),
         acts=acts_of(pending, user, edits=edits),
         sentences=sentences_of(pending),
-        wordings=wordings[:MOST_WORDINGS],
+        wordings=list(wordings[:MOST_WORDINGS]),
         more_wordings=max(0, number - MOST_WORDINGS),
         knowledge_bases=bases_of(pending, user),
         original=item_of(original, user, words) if original is not None else None,

@@ -20,6 +20,15 @@ from knowledge.scoping import ScopedAdmin, actor_of
 class SubscriberForm(forms.ModelForm[Subscriber]):
     """Where the people are whose questions a client asks, and where answers are sent."""
 
+    push_url = forms.URLField(
+        label=gettext_lazy("Send answers to"),
+        help_text=gettext_lazy(
+            "An address that takes signed messages. Empty: it asks by itself."
+        ),
+        max_length=500,
+        required=False,
+        assume_scheme="https",
+    )
     renew = forms.BooleanField(
         label=gettext_lazy("Sign with a new secret from now on"), required=False
     )
