@@ -259,6 +259,7 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
             sent = request.POST.copy()
             sent["version"] = str(fresh.version)
             form = AnswerForm(sent, pending=fresh, actor=actor)
+            form.full_clean()
             form.add_error(None, str(late))
             return self.story_page(request, fresh, form, status=409)
         except ActionError as refused:
