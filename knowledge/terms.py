@@ -13,7 +13,7 @@ import threading
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from snowballstemmer.english_stemmer import EnglishStemmer
@@ -49,6 +49,7 @@ _PLAIN = {"đ": "d", "ł": "l", "ø": "o", "ß": "ss"}
 _LETTERS_OF_THEIR_OWN = frozenset("й")
 
 _WORD = re.compile(r"[^\W_]+")
+_SPOKEN_WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 
 _ENGLISH = """
 a about above after again all also am an and any are as at be because been before
@@ -112,6 +113,8 @@ _LISTS = {
     "ru": frozenset(_RUSSIAN.split()),
 }
 FUNCTION_WORDS = frozenset().union(*_LISTS.values())
+# The share of a question's words that have to speak for its language.
+LEAST_SPOKEN = 0.1
 
 _LETTERS = {
     "vi": re.compile("[ăâđêôơưạ-ỹ]"),
@@ -298,6 +301,41 @@ def _is_function_word(word: str, spoken: frozenset[str]) -> bool:
     if not word.isascii():
         return word in FUNCTION_WORDS
     return any(word in _LISTS[language] for language in spoken)
+
+
+def question_language(question: str) -> str:
+    """Return the code of the language that a question seems to be in, or "".
+
+    A question is too short for the letters that tell the language of a text: one in
+    eight Romanian ones holds none of its own, and "are" is a word there, too. So its
+    grammatical words vote, however they are typed, and its letters beside them. Where
+    they do not decide, `language_of` does.
+    """
+    spoken = unicodedata.normalize("NFC", strip_invisible(question)).casefold()
+    found = _SPOKEN_WORD.findall(spoken)
+    votes = dict.fromkeys(_LISTS, 0.0)
+    for word in found:
+        lists = _LISTS
+        if word.isascii() and word not in FUNCTION_WORDS:
+            lists = _bare_lists()
+        owners = [code for code, list_ in lists.items() if word in list_]
+        for code in owners:
+            votes[code] += 1 / len(owners)
+        for code, letters in _LETTERS.items():
+            votes[code] += letters.search(word) is not None
+    leader, second = sorted(votes, key=lambda code: -votes[code])[:2]
+    if votes[leader] > votes[second] and votes[leader] >= LEAST_SPOKEN * len(found):
+        return leader
+    return language_of(question, LANGUAGES)
+
+
+@cache
+def _bare_lists() -> dict[str, frozenset[str]]:
+    """Return the grammatical words as people type them without accents."""
+    return {
+        code: frozenset(without_marks(word) for word in list_)
+        for code, list_ in _LISTS.items()
+    }
 
 
 def _guess_languages(found: Sequence[str], languages: Sequence[str]) -> frozenset[str]:

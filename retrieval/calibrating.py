@@ -11,6 +11,7 @@ from django.db import transaction
 from knowledge.language import language_of
 from knowledge.models import EmbeddingSpace, User
 from knowledge.models.audit import record
+from knowledge.terms import question_language
 from retrieval import reranking
 from retrieval.answers import numbered
 from retrieval.budget import pack
@@ -84,7 +85,7 @@ def observe(
     reach: Reach, text: str, tuning: Tuning, vector: QueryVector
 ) -> Iterator[tuple[Basis, Observation]]:
     """Yield the best raw score of each basis for one question."""
-    language = language_of(text, LANGUAGES)
+    language = question_language(text)
     found = find(
         reach,
         text,

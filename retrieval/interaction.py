@@ -14,7 +14,7 @@ import numpy as np
 
 from knowledge.inference.tokens import Floats, best_match, shifted, unpack
 from knowledge.language import language_of
-from knowledge.terms import content_words, words
+from knowledge.terms import content_words, question_language, words
 
 LANGUAGES = ("en", "pl", "ro", "ru", "vi")
 FUNCTION_WEIGHT, NAME_WEIGHT = 0.2, 1.25
@@ -49,7 +49,7 @@ def read_query(text: str, packed: bytes) -> QueryTokens:
     """
     unpacked = unpack(packed)
     weights = token_weights(text, unpacked.ends)
-    return QueryTokens(unpacked.vectors, weights, language_of(text, LANGUAGES))
+    return QueryTokens(unpacked.vectors, weights, question_language(text))
 
 
 def match_all(

@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 
 from knowledge.language import language_of
 from knowledge.models import EmbeddingSpace
+from knowledge.terms import question_language
 from retrieval.calibration import calibrated
 from retrieval.confidence import judge
 from retrieval.interaction import LANGUAGES, differ
@@ -46,7 +47,7 @@ def basis_of(hits: Sequence[Hit]) -> Basis:
 
 def calibrated_scores(scale: Scale, text: str, hits: Sequence[Hit]) -> list[float]:
     """Return each hit's score on the scale."""
-    language = language_of(text, LANGUAGES)
+    language = question_language(text)
     scores = []
     for hit in hits:
         if hit.match is Match.EXACT:

@@ -15,6 +15,7 @@ from knowledge.inference.gateway import ModelError
 from knowledge.inference.languages import language_means
 from knowledge.language import language_of
 from knowledge.models import EmbeddingSpace
+from knowledge.terms import question_language
 from retrieval.calibration import calibrated
 from retrieval.fusion import Fused
 from retrieval.interaction import (
@@ -55,7 +56,7 @@ def rerank(
     if not scores:
         return {}
     scale = calibrated(space, Basis.RERANK)
-    language = language_of(text, LANGUAGES)
+    language = question_language(text)
     return {
         pk: scale.probability(score.raw, language, crosses=score.crosses)
         for pk, score in scores.items()
@@ -94,7 +95,7 @@ def cross_encoded(text: str, passage_ids: Sequence[int]) -> dict[int, Score]:
 def cross_encode(text: str, given: Sequence[str]) -> list[Score]:
     """Return what RERANKING_MODEL says of each text; raises ModelError."""
     answered = reranker().rerank(text, given)
-    language = language_of(text, LANGUAGES)
+    language = question_language(text)
     return [
         Score(raw, differ(language, language_of(each, LANGUAGES)))
         for each, raw in zip(given, answered, strict=True)

@@ -10,6 +10,7 @@ from knowledge.terms import (
     MAX_WORD_LENGTH,
     content_words,
     index_terms,
+    question_language,
     read_query,
     without_marks,
     words,
@@ -51,6 +52,34 @@ def test_each_word_is_demanded_once() -> None:
 
 def test_the_layers_languages_break_a_tie() -> None:
     assert content_words("a fost", ["ro"]) == []
+
+
+@pytest.mark.req("D12")
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        # Small words of the language, but none of its own letters.
+        ("Ce meserie are Ana Pop?", "ro"),
+        ("Care este numele primului client al Old Bank?", "ro"),
+        ("Jakie dokumenty ma klient na koniec roku?", "pl"),
+        # Letters that two languages have, and small words of one.
+        ("Joseph Priestley mở tài khoản vào năm nào?", "vi"),
+        ("How can one tell which libraries a script needs?", "en"),
+        # As people type them on another keyboard.
+        ("Cand se inchide contul si cine plateste taxa?", "ro"),
+        ("Khi nao phai nop mau nay cho ngan hang?", "vi"),
+        ("Когда закрывают счёт?", "ru"),
+        # Letters alone.
+        ("Rozwiązanie umowy", "pl"),
+        # Nothing tells.
+        ("GDPR Art. 28(2) – sub-processors", ""),
+        ("QT-07", ""),
+        ("", ""),
+    ],
+)
+def test_a_question_tells_its_language(question: str, language: str) -> None:
+    assert question_language(question) == language
+    assert question_language(unicodedata.normalize("NFD", question)) == language
 
 
 @pytest.mark.req("D8")
