@@ -45,6 +45,7 @@ class NoteCode(StrEnum):
     CLAUSE_CUT = "clause_cut"
     SECTIONS = "sections"
     NAMES_MISSING = "names_missing"
+    DENIAL_MISSING = "denial_missing"
     SENTENCES_LEFT_OUT = "sentences_left_out"
     STAYS_EXTRACTIVE = "stays_extractive"
     REINGEST = "reingest"

@@ -10,6 +10,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from knowledge.permissions import Reader
 from retrieval.answers import Answer, Mode, Progress, Step, numbered
@@ -37,6 +38,7 @@ from retrieval.rewriting import rewrite
 from retrieval.routing import route
 from retrieval.search import MOST_RESULTS, understood
 from retrieval.sections import SectionsFound, find_sections
+from retrieval.spelling import with_marks
 from retrieval.standing import looked_up_once
 from retrieval.tuning import Tuning, current
 from retrieval.turns import bound_reader, use_turn
@@ -118,7 +120,7 @@ def ask(
             with journal.stage("sentences"):
                 quoted = quote(
                     reader,
-                    asked.text,
+                    looked.read_as,
                     passages,
                     space=asked.space,
                     compared=looked.found.vector,
@@ -140,6 +142,9 @@ def look(asking: Asking, reach: Reach, queries: Sequence[str]) -> Looked:
     """Return what one reach has for a question: named clauses, then the best passages."""
     asked, journal, tuning = asking.asked, asking.journal, asking.asked.tuning
     asking.begin(Step.SEARCH)
+    read_as = read_question(asking, reach)
+    if read_as != asked.text:
+        queries = (asked.text, read_as, *queries[1:])
     searches = Searches(
         reach=reach,
         # In a turn each knowledge base is searched with the same count (R4).
@@ -148,13 +153,14 @@ def look(asking: Asking, reach: Reach, queries: Sequence[str]) -> Looked:
         space=asked.space,
         given=asked.given,
         bound=max(asked.count, tuning.rerank_depth),
+        leading=queries.index(read_as),
     )
     ranked, searched = search_all(searches, queries, journal)
 
     asking.begin(Step.RERANK)
     found = choose(
         reach,
-        asked.text,
+        read_as,
         ranked,
         tuning=tuning,
         count=asked.count,
@@ -167,19 +173,37 @@ def look(asking: Asking, reach: Reach, queries: Sequence[str]) -> Looked:
     sections = SectionsFound()
     with journal.part("sections"):
         sections = find_sections(
-            reach, asked.text, budget=settings.ANSWER_TOKEN_BUDGET * CHARACTERS_A_TOKEN
+            reach, read_as, budget=settings.ANSWER_TOKEN_BUDGET * CHARACTERS_A_TOKEN
         )
     hits = with_sections(sections, at_best_one(found.hits), asked.count)
     space = found.vector.space if found.vector is not None else None
     return Looked(
         reach=reach,
+        read_as=read_as,
         queries=tuple(queries),
         searched=searched,
         found=found,
         sections=sections,
         hits=hits,
-        confidence=judge_hits(space, asked.text, hits),
+        confidence=judge_hits(space, read_as, hits),
     )
+
+
+def read_question(asking: Asking, reach: Reach) -> str:
+    """Return the question as written, or with the marks that it was typed without.
+
+    The passages themselves are asked how they spell its words (R14), and it is said. A
+    question that came with its vector stays as it is.
+    """
+    asked, journal = asking.asked, asking.journal
+    spelt = ""
+    if asked.given is None:
+        with journal.part("spelling"):
+            spelt = with_marks(reach, asked.text)
+    if not spelt:
+        return asked.text
+    journal.note(_("Your question was read as “%(question)s”.") % {"question": spelt})
+    return spelt
 
 
 def why_too_little(asking: Asking, looked: Looked) -> str:

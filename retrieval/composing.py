@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from knowledge.models.passage import TextOrigin
 from knowledge.permissions import Reader
+from knowledge.terms import question_language
 from retrieval.answers import (
     Answer,
     Mode,
@@ -19,6 +20,8 @@ from retrieval.answers import (
 )
 from retrieval.calibration import calibrated
 from retrieval.confidence import Status, status
+from retrieval.denial import asks_for_what_is_not, denies
+from retrieval.embedding import QueryVector
 from retrieval.engine import Found
 from retrieval.extractive import Quoted
 from retrieval.journal import Journal
@@ -37,6 +40,7 @@ from retrieval.results import (
 )
 from retrieval.search import Asked, SearchInputError
 from retrieval.sections import SectionsFound
+from retrieval.weighing import nearest_sentences
 
 CONTEXTS = "SELECT context, text FROM knowledge_passage WHERE id = ANY(%s)"
 # Of a question's words, by their rarity, where there are no scores to go by.
@@ -65,10 +69,13 @@ class Asking:
 class Looked:
     """What one reach has for a question.
 
-    `hits` are the named sections and the ranked passages, best first.
+    `hits` are the named sections and the ranked passages, best first. `read_as` is the
+    question that they were ranked and judged by: as written, or with the marks that it
+    was typed without.
     """
 
     reach: Reach
+    read_as: str
     queries: tuple[str, ...]
     searched: Sequence[Searched]
     found: Found
@@ -112,14 +119,16 @@ def compose(
     """
     asked, journal = asking.asked, asking.journal
     given = [passage.hit for passage in passages]
-    scores = scores_of(asked, given)
+    scores = scores_of(asked, looked.read_as, given)
+    named = what_is_named(asked.text, looked.sections, passages, quoted)
+    lacks = lacks_denial(looked.read_as, passages, looked.found.vector)
     mode = Mode.GROUNDED if quoted is None else Mode.EXTRACTIVE
     verdict = settle(
         status_of(asked, looked, given, scores) if quoted is None else quoted.status,
         mode=mode,
         sections=looked.sections,
         given=given,
-        named=what_is_named(asked.text, looked.sections, passages, quoted),
+        named=replace(named, lacks_denial=lacks),
         said=() if quoted is None else quoted.notes,
     )
     is_refused = verdict.status is Status.NOT_FOUND
@@ -153,10 +162,10 @@ def compose(
     )
 
 
-def scores_of(asked: Asked, given: Sequence[Hit]) -> list[float]:
+def scores_of(asked: Asked, text: str, given: Sequence[Hit]) -> list[float]:
     """Return each passage's score on the scale that confidence is judged on."""
     scale = calibrated(asked.space, basis_of(given))
-    return calibrated_scores(scale, asked.text, given)
+    return calibrated_scores(scale, text, given)
 
 
 def status_of(
@@ -206,6 +215,20 @@ def what_is_named(
         references=[one for one in sections.references if one.labelled],
         missing_references=sections.missing,
     )
+
+
+def lacks_denial(
+    text: str, passages: Sequence[Passage], compared: QueryVector | None
+) -> bool:
+    """Tell whether a question asks for what is not so, where none says it.
+
+    Without token vectors nobody can tell which sentences lie nearest.
+    """
+    if compared is None or not compared.tokens or not asks_for_what_is_not(text):
+        return False
+    nearest = nearest_sentences(text, passages, compared)
+    asked_in = question_language(text)
+    return bool(nearest) and not any(denies(one, asked_in=asked_in) for one in nearest)
 
 
 def where_and_what(passage: Passage) -> str:

@@ -19,13 +19,15 @@ class Named:
     """What a question asks about by name, and what of it the passages do not hold.
 
     `references` are the labelled ones that were looked up (D34); bare numbers count
-    for nothing where no section bears them (S1-ASK-16).
+    for nothing where no section bears them (S1-ASK-16). `lacks_denial` tells that it
+    asks for what is not so, and that what lies nearest to it denies nothing.
     """
 
     names: Sequence[Name] = ()
     missing_names: Sequence[Name] = ()
     references: Sequence[Reference] = ()
     missing_references: Sequence[Reference] = ()
+    lacks_denial: bool = False
 
     @property
     def missing(self) -> list[str]:
@@ -82,6 +84,9 @@ def settle(
             status = Status.PARTLY_FOUND
         is_related = status is Status.NOT_FOUND and bool(given) and not is_extractive
         notes.append(missing_note(named.missing, is_related=is_related))
+    elif named.lacks_denial and status is not Status.NOT_FOUND and not clauses:
+        status = Status.NOT_FOUND
+        notes.append(denial_note(is_related=not is_extractive))
     return Verdict(status, tuple(notes))
 
 
@@ -117,9 +122,23 @@ def missing_note(missing: Sequence[str], *, is_related: bool) -> Note:
         "No passage holds any of: %(names)s.",
         len(missing),
     ) % {"names": ", ".join(missing)}
-    if is_related:
-        sentence += " " + _("The passages are related text, not the answer.")
-    return Note(NoteCode.NAMES_MISSING, sentence)
+    return Note(NoteCode.NAMES_MISSING, sentence + related(is_related=is_related))
+
+
+def denial_note(*, is_related: bool) -> Note:
+    """Return what is said where a question asks for what is not so, and none says it."""
+    sentence = _(
+        "The question asks for what is not so, and the sentences nearest to it only say "
+        "what is."
+    )
+    return Note(NoteCode.DENIAL_MISSING, sentence + related(is_related=is_related))
+
+
+def related(*, is_related: bool) -> str:
+    """Return what is said of passages that are no answer."""
+    if not is_related:
+        return ""
+    return " " + _("The passages are related text, not the answer.")
 
 
 def next_step(status: Status, *, has_layers: bool, named_layers: bool) -> str:

@@ -31,7 +31,8 @@ class Searches:
 
     `parts` are searched one by one for each query, and their rows put together. `given`
     is the vector of the question as written, where its sender made it. `bound` is how
-    many passages each search may bring into the merge.
+    many passages each search may bring into the merge. `leading` is the place of the
+    query whose vector stands for the question.
     """
 
     reach: Reach
@@ -40,6 +41,7 @@ class Searches:
     space: EmbeddingSpace | None
     given: QueryVector | None
     bound: int
+    leading: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,8 @@ def search_all(
 ) -> tuple[Found, list[Searched]]:
     """Return what several searches found together, and each by itself.
 
-    The first query is the question as written; its vector is what stands for the
-    question afterwards. The searches run beside each other (S1-HYB-06), but for a
+    The first query is the question as written; the vector of the leading one is what
+    stands for the question afterwards. The searches run beside each other (S1-HYB-06), but for a
     caller within a transaction, whose rows no other connection sees.
     """
     question, *others = queries
@@ -72,7 +74,9 @@ def search_all(
         results = [first(), *(each() for each in rest)]
     for each in results:
         journal.take_over(each.journal)
-    return merge([each.found for each in results], searches), results
+    found = [each.found for each in results]
+    leading = found.pop(searches.leading)
+    return merge([leading, *found], searches), results
 
 
 def on_own_connection(work: Callable[[], Searched], language: str | None) -> Searched:
@@ -128,8 +132,8 @@ def merge(found: Sequence[Found], searches: Searches) -> Found:
     """Return several searches as one, merged by rank (S1-HYB-06).
 
     A passage keeps its best rank in each branch. The rankings by words and codes hold
-    what any of the searches found, that by meaning what the question itself did: its
-    scores are the cosines with the question.
+    what any of the searches found, that by meaning what the first one did: its scores
+    are the cosines with the question.
     """
     first = found[0]
     if len(found) == 1:

@@ -9,6 +9,7 @@ from knowledge.terms import (
     STEM,
     UNMARKED,
     is_inflected,
+    question_language,
     read_query,
     without_marks,
     words,
@@ -46,6 +47,20 @@ def suggest(reach: Reach, text: str, *, unknown: Collection[str] = ()) -> str:
     if not better:
         better = corrected(reach, query, unknown)
     return respelt(query, better) if better else ""
+
+
+def with_marks(reach: Reach, question: str) -> str:
+    """Return a question that was typed without marks as passages within reach spell it.
+
+    "" where it has marks, is in English, or nothing is to be exchanged.
+    """
+    if not question.isascii() or question_language(question) == "en":
+        return ""
+    found = words(question)[: 4 * MOST_WORDS]
+    if reach.is_empty or not found:
+        return ""
+    better = marked_forms(reach, found)
+    return respelt(question, better) if better else ""
 
 
 def respelt(query: str, better: Mapping[str, str]) -> str:

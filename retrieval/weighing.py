@@ -11,11 +11,14 @@ from django.utils.translation import gettext as _
 
 from knowledge.inference.gateway import ModelError
 from knowledge.inference.languages import language_means
-from knowledge.language import language_of
 from knowledge.models import EmbeddingSpace
+from knowledge.sentences import split_sentences
+from knowledge.terms import question_language
+from retrieval.answers import Passage
 from retrieval.calibration import calibrated
+from retrieval.citations import parse_ref
 from retrieval.embedding import QueryVector
-from retrieval.interaction import LANGUAGES, Score, match_spans, read_query
+from retrieval.interaction import Score, match_spans, read_query
 from retrieval.quotable import Span
 from retrieval.reach import Sql, rows_of
 from retrieval.reranking import cross_encode
@@ -26,6 +29,10 @@ SELECT p.id, p.start, p.context, p.text, t.packed
 FROM knowledge_passage p JOIN knowledge_passagetokens t ON t.passage_id = p.id
 WHERE t.space_id = %s AND p.id = ANY(%s)
 """
+
+
+# MaxSim; sentences within it of the best one lie as near to the question.
+NEAR = 0.03
 
 
 class ScoringError(Exception):
@@ -69,6 +76,31 @@ def weigh(
     return weighed
 
 
+def nearest_sentences(
+    text: str, passages: Sequence[Passage], compared: QueryVector
+) -> list[str]:
+    """Return the sentences of ranked passages that lie nearest to a question.
+
+    By late interaction alone, whatever RERANKING_MODEL names. A sentence that a passage
+    cuts is judged by the part within it; named sections have no token vectors. Raises
+    ScoringError where the question has none.
+    """
+    words: dict[tuple[int, Span], str] = {}
+    spans: dict[int, list[Span]] = {}
+    for passage in passages:
+        pk, place = passage.hit.passage_id, parse_ref(passage.ref)
+        if pk is None or place is None:
+            continue
+        begins, body = place[1], passage.text
+        for first, last in split_sentences(body, 0, len(body)):
+            span = (begins + first, begins + last)
+            words[pk, span] = body[first:last]
+            spans.setdefault(pk, []).append(span)
+    raw = {key: score.raw for key, score in weigh(text, spans, compared).items()}
+    best = max(raw.values(), default=0.0)
+    return [words[key] for key, score in raw.items() if score >= best - NEAR]
+
+
 def weigh_texts(text: str, sentences: Sequence[str]) -> list[Score]:
     """Return the CrossEncoder's raw scores; raises ScoringError when it does not answer."""
     try:
@@ -87,7 +119,7 @@ def probabilities(
 ) -> list[float]:
     """Return raw scores of sentences on the scale of their marks."""
     scale = calibrated(space, Basis.SENTENCES)
-    language = language_of(text, LANGUAGES)
+    language = question_language(text)
     return [
         scale.probability(score.raw, language, crosses=score.crosses)
         for score in scores

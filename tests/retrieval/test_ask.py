@@ -173,6 +173,25 @@ def test_searches_run_beside_each_other_and_are_kept(
     assert not any("search_vector" in each["sql"] for each in queries)
 
 
+@pytest.mark.req("R14", "S1-ASK-09")
+def test_a_question_typed_without_marks_is_read_with_them(
+    corpus: Corpus, cast: Cast
+) -> None:
+    """It is judged as the passages spell it, and that is said."""
+    bring_in(
+        corpus.handbook.layers.get(name="main"),
+        "pozyczki.md",
+        "# Pożyczki\n\nWcześniejsza spłata pożyczki jest bezpłatna.\n",
+    )
+    written = "wczesniejsza splata pozyczki"
+    answer = ask(cast.granted.reader, written)
+    assert answer.question == written
+    assert answer.queries == (written, "wcześniejsza spłata pożyczki")
+    assert answer.status is Status.FOUND
+    assert files(answer)[0] == "pozyczki.md"
+    assert "read as “wcześniejsza spłata pożyczki”" in " ".join(answer.notices)
+
+
 @pytest.mark.req("S1-RTE-01", "S1-RTE-02", "S1-RTE-03")
 def test_a_routed_ask_goes_on_to_all_layers(corpus: Corpus, cast: Cast) -> None:
     prices = corpus.handbook.layers.get(name="prices")

@@ -6,7 +6,7 @@ from knowledge.models import Source
 from knowledge.terms import read_query
 from retrieval.branches import by_keywords
 from retrieval.reach import Reach
-from retrieval.spelling import is_near, suggest
+from retrieval.spelling import is_near, suggest, with_marks
 from tests.retrieval.shelf import layer_of, put, reader_of
 
 
@@ -74,3 +74,17 @@ def test_nothing_is_suggested_from_what_a_reader_may_not_see() -> None:
 )
 def test_one_letter_is_near(word: str, other: str, near: bool) -> None:  # noqa: FBT001
     assert is_near(word, other) is near
+
+
+@pytest.mark.django_db
+@pytest.mark.req("R14")
+def test_a_question_without_marks_is_read_with_those_of_the_passages() -> None:
+    layer = layer_of("forms")
+    put(layer, "Każda pożyczka to umowa o zwrot.")
+    put(layer, "The café lends Zażółć books.")
+    reach = Reach.of(reader_of("forms"), None, {})
+    assert with_marks(reach, "Czym jest pozyczka?") == "Czym jest pożyczka?"
+    # English needs none, and one who types marks typed them all.
+    assert with_marks(reach, "What is a pozyczka in the cafe?") == ""
+    assert with_marks(reach, "Czym jest pozyczka dla członka?") == ""
+    assert with_marks(reach, "Czym jest umowa?") == ""
