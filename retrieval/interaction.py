@@ -1,7 +1,8 @@
 """Late interaction: how well a passage's tokens meet those of a query (D11). Pure.
 
 Not every word of a question says the same: those that `content_words` drops count
-little, names and numbers a little more than others. Where question and passage are in
+little, names and numbers a little more than others, and what is told before the
+sentence that asks counts little, too. Where question and passage are in
 different languages, the question's tokens are moved over first (see
 `knowledge.inference.languages`).
 """
@@ -14,12 +15,18 @@ import numpy as np
 
 from knowledge.inference.tokens import Floats, best_match, shifted, unpack
 from knowledge.language import language_of
+from knowledge.sentences import split_sentences
 from knowledge.terms import content_words, question_language, words
 
 LANGUAGES = ("en", "pl", "ro", "ru", "vi")
 FUNCTION_WEIGHT, NAME_WEIGHT = 0.2, 1.25
+# What a word of a sentence counts that only tells, beside one that asks. Measured with
+# such a sentence put before 100 questions (docs/models.md).
+TOLD_WEIGHT = 0.1
 
 _WORD = re.compile(r"[^\W_]+")
+_ASKING = ("?", "？")
+_CLOSING = " \t\r\n!.\"'”’»“)]*_"
 
 Means = Mapping[str, Floats]
 
@@ -137,8 +144,14 @@ def token_weights(text: str, ends: Sequence[int]) -> Floats:
     content = set(content_words(text, ()))
     if not content:
         return np.ones(len(ends), dtype=np.float32)
+    told = told_spans(text)
     spans = [
-        (match.start(), match.end(), word_weight(match.group(), number == 0, content))
+        (
+            match.start(),
+            match.end(),
+            word_weight(match.group(), number == 0, content)
+            * (TOLD_WEIGHT if is_within(match.start(), told) else 1.0),
+        )
         for number, match in enumerate(_WORD.finditer(text))
     ]
     weights = []
@@ -148,6 +161,22 @@ def token_weights(text: str, ends: Sequence[int]) -> Floats:
         weights.append(max(touched, default=FUNCTION_WEIGHT))
         start = end
     return np.array(weights, dtype=np.float32)
+
+
+def told_spans(text: str) -> list[tuple[int, int]]:
+    """Return the sentences of a question that only tell, where others of it ask."""
+    sentences = split_sentences(text)
+    told = [
+        (start, end)
+        for start, end in sentences
+        if not text[start:end].rstrip(_CLOSING).endswith(_ASKING)
+    ]
+    return told if len(told) < len(sentences) else []
+
+
+def is_within(at: int, spans: Sequence[tuple[int, int]]) -> bool:
+    """Tell whether a place lies in one of some spans."""
+    return any(start <= at < end for start, end in spans)
 
 
 def word_weight(word: str, is_first: bool, content: set[str]) -> float:  # noqa: FBT001

@@ -1,5 +1,7 @@
 """Late interaction: the weight of words, languages, parts of passages."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,11 +9,13 @@ from knowledge.inference.tokens import centre_and_turn, pack_passage, pack_query
 from retrieval.interaction import (
     FUNCTION_WEIGHT,
     NAME_WEIGHT,
+    TOLD_WEIGHT,
     differ,
     match_all,
     match_spans,
     read_query,
     token_weights,
+    told_spans,
 )
 
 DIMENSION = 64
@@ -31,6 +35,31 @@ def test_words_weigh_by_what_they_say() -> None:
     low, name = FUNCTION_WEIGHT, NAME_WEIGHT
     wanted = [low, low, low, 1.0, low, name, name, low]
     assert weights.tolist() == pytest.approx(wanted)
+
+
+@pytest.mark.req("D11")
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("Our branch burned. Who pays?", "Our branch burned. "),
+        ("Who pays? Our branch burned.", "Our branch burned."),
+        ("Wczoraj spłonął oddział (art. 5 ust. 2). Kto płaci?", "Wczoraj spłonął"),
+        # Nothing asks more than the rest of it.
+        ("Who pays? And when?", ""),
+        ("Our branch burned. Tell me who pays.", ""),
+        ("Co stanowi art. 54 ust. 2?", ""),
+        ("Kilburn", ""),
+    ],
+)
+def test_what_is_only_told_counts_little(question: str, told: str) -> None:
+    spans = told_spans(question)
+    assert "".join(question[start:end] for start, end in spans).startswith(told)
+    assert bool(spans) == bool(told)
+    ends = [match.end() for match in re.finditer(r"\w+", question)]
+    weights = token_weights(question, ends)
+    for end, weight in zip(ends, weights, strict=True):
+        is_told = any(start < end <= last for start, last in spans)
+        assert weight <= (TOLD_WEIGHT * NAME_WEIGHT if is_told else NAME_WEIGHT) + 1e-6
 
 
 def test_a_query_of_function_words_weighs_all_alike() -> None:
