@@ -21,6 +21,7 @@ from approvals.likeness import REWORDS, cosine, embedded
 from approvals.models import PendingQuestion, SettlingMark, Wording
 from knowledge.inference.gateway import ModelError
 from retrieval.models import Interaction
+from retrieval.models.interaction import IMPORTED
 from retrieval.models.log import Status
 
 logger = logging.getLogger(__name__)
@@ -77,7 +78,8 @@ def settle(now: datetime | None = None) -> int:
 def unsettled(since: datetime) -> QuerySet[Interaction]:
     """Return the asks that found nothing and are not filed yet.
 
-    Who sees the portal as another person does asks nobody.
+    Who sees the portal as another person does asks nobody, and what an import brought
+    was asked elsewhere.
     """
     return (
         Interaction.objects.filter(
@@ -87,6 +89,7 @@ def unsettled(since: datetime) -> QuerySet[Interaction]:
             wording__isnull=True,
         )
         .exclude(question="")
+        .exclude(door=IMPORTED)
         .order_by("at", "pk")
     )
 
