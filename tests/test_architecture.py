@@ -31,6 +31,7 @@ PASSAGES_WITHOUT_READER = {
     "knowledge/indexes.py": "counts them to decide on an index",
     "knowledge/admin/": "is scoped by ScopedAdmin",
     "retrieval/hidden.py": "counts, for auditors, what a search did not show",
+    "approvals/gaps.py": "asks which words no passage that staff look after holds",
     "strata_portal/demo/": "counts what it has loaded",
     "strata_portal/doctor.py": "counts all of them for the operator",
     "strata_portal/management/": "works for the operator, not for a reader",
