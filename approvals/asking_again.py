@@ -1,8 +1,8 @@
 """What follows an approval once its answer is found: it is announced, and asked again.
 
 The question is asked by the system, over the knowledge base of the answer alone, and
-leaves no trace (R19). Found, with the approved answer among the passages: the gap is
-closed, else still open.
+leaves no trace (R19). What opened the gap was that nothing was found; it is closed when
+something is, with the approved answer among the best passages, else still open.
 """
 
 import logging
@@ -23,6 +23,7 @@ from knowledge.models.audit import record
 from knowledge.models.source import SourceState
 from retrieval.answers import Answer
 from retrieval.ask import ask
+from retrieval.confidence import Status
 from retrieval.reach import reader_of
 from retrieval.receipts import ReadGoneError
 from retrieval.results import Label
@@ -33,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 # Wordings that are asked again for each question, the first ones.
 MOST_WORDINGS: Final = 5
+# Passages among which the approved answer has to be.
+BEST: Final = 3
 # Questions that one round takes up.
 BATCH: Final = 50
 
@@ -123,7 +126,7 @@ def wordings_of(row: PendingQuestion) -> Iterator[str]:
 
 
 def is_found(text: str, source: Source) -> bool:
-    """Tell whether asking finds an answer, and the approved one among its passages."""
+    """Tell whether asking finds something, and the approved answer among the best."""
     reader = reader_of(frozenset({source.knowledge_base_id}), None)
     try:
         answer = ask(reader, text)
@@ -132,11 +135,12 @@ def is_found(text: str, source: Source) -> bool:
         return False
     if settings.PORTAL_EMBEDS and Label.KEYWORD_ONLY in answer.labels:
         raise CannotTellError("the model server does not answer")
-    return answer.status == "found" and cites(answer, source)
+    return answer.status != Status.NOT_FOUND and cites(answer, source)
 
 
 def cites(answer: Answer, source: Source) -> bool:
-    """Tell whether a source's current text is among the passages of an answer."""
+    """Tell whether a source's current text is among an answer's best passages."""
     current = Document.objects.filter(source=source, is_current=True).first()
     name = f"d{current.number}" if current is not None else ""
-    return any(passage.citation.revision == name for passage in answer.passages)
+    best = answer.passages[:BEST]
+    return any(passage.citation.revision == name for passage in best)
