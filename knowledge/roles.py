@@ -32,6 +32,8 @@ OPERATE = [
     "run_questionset",
     "view_searchlab",
     "view_tuningrecord",
+    "view_feedback",
+    "view_learneditem",
 ]
 EDIT = [
     *OPERATE,
@@ -47,6 +49,7 @@ EDIT = [
     "add_question",
     "change_question",
     "delete_question",
+    "change_learneditem",
 ]
 # How oneself is told of pending questions.
 CONTACTS = [f"{act}_contact" for act in ("view", "add", "change", "delete")]
@@ -84,6 +87,7 @@ ADMINISTER = [
     "view_subscriber",
     "change_subscriber",
     *CONTACTS,
+    "reset_learning",
 ]
 # Reads what was searched and what it cost; of the passages in it, what they may read.
 AUDIT = [
@@ -93,6 +97,8 @@ AUDIT = [
     "view_department",
     "view_ledgerentry",
     "view_receipt",
+    "view_feedback",
+    "view_learneditem",
 ]
 # Settles what the documents did not answer, by way of its own verbs.
 APPROVE = [

@@ -34,7 +34,7 @@ from retrieval.queries import Searches, search_all
 from retrieval.reach import Reach
 from retrieval.recording import record_answer, record_use
 from retrieval.results import Level, Occasion, RoutingFallback
-from retrieval.rewriting import rewrite
+from retrieval.rewriting import Rewrite, rewrite
 from retrieval.routing import route
 from retrieval.search import MOST_RESULTS, understood
 from retrieval.sections import SectionsFound, find_sections
@@ -93,18 +93,18 @@ def ask(
             tuning=tuning,
         )
         asking = Asking(reader, asked, turn, occasion, journal, begin, conversation_id)
-        routed = route(reader, asked.text, asked.reach.sizes) if asked.routes else None
+        routed = route(asked.text, asked.reach.sizes) if asked.routes else None
         reach = asked.reach if routed is None else asked.reach.within(routed)
 
         begin(Step.REWRITE)
-        queries = rewrite(
+        reworded = rewrite(
             reader, asked.text, reach, journal, leaves_trace=asking.leaves_trace
-        ).queries
-        looked = look(asking, reach, queries)
+        )
+        looked = look(asking, reach, reworded)
         reason = why_too_little(asking, looked) if routed is not None else ""
         if reason:
             fallback = RoutingFallback(reason=reason)
-            looked = replace(look(asking, asked.reach, queries), fallback=fallback)
+            looked = replace(look(asking, asked.reach, reworded), fallback=fallback)
 
         begin(Step.PACK)
         packed = pack(
@@ -138,11 +138,11 @@ def ask(
     return answer
 
 
-def look(asking: Asking, reach: Reach, queries: Sequence[str]) -> Looked:
+def look(asking: Asking, reach: Reach, reworded: Rewrite) -> Looked:
     """Return what one reach has for a question: named clauses, then the best passages."""
     asked, journal, tuning = asking.asked, asking.journal, asking.asked.tuning
     asking.begin(Step.SEARCH)
-    read_as = read_question(asking, reach)
+    read_as, queries = read_question(asking, reach), reworded.queries
     if read_as != asked.text:
         queries = (asked.text, read_as, *queries[1:])
     searches = Searches(
@@ -180,7 +180,8 @@ def look(asking: Asking, reach: Reach, queries: Sequence[str]) -> Looked:
     return Looked(
         reach=reach,
         read_as=read_as,
-        queries=tuple(queries),
+        queries=queries,
+        rewrite=reworded,
         searched=searched,
         found=found,
         sections=sections,

@@ -38,6 +38,7 @@ from retrieval.results import (
     Occasion,
     RoutingFallback,
 )
+from retrieval.rewriting import Rewrite
 from retrieval.search import Asked, SearchInputError
 from retrieval.sections import SectionsFound
 from retrieval.weighing import nearest_sentences
@@ -77,6 +78,7 @@ class Looked:
     reach: Reach
     read_as: str
     queries: tuple[str, ...]
+    rewrite: Rewrite
     searched: Sequence[Searched]
     found: Found
     sections: SectionsFound

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
@@ -55,14 +56,20 @@ def record_search(
     metadata_filter: Mapping[str, str] | None = None,
     withheld: Sequence[int] = (),
     outcome: str = "",
+    interaction_id: UUID | None = None,
+    conversation_id: UUID | None = None,
+    chose_layers: bool = False,
 ) -> SearchLog | None:
     """Log one search, and return its row; None where it leaves no trace.
 
     `found` is None for a search that was answered from the cache. `count` is how many
     passages were asked for. `withheld` are the ids of passages that a turn's budget
     left out, in the order in which they would have come. `outcome` is the status of an
-    answer, where more than the scores decided. The row holds no text of a passage. A
-    log that cannot be written costs nobody the search: that is said in the server's
+    answer, where more than the scores decided. `interaction_id` is an ask's own id; a
+    search gets one with its row, where learning is on. `conversation_id` is what the
+    search is part of, `chose_layers` tells that its sender named the layers.
+
+    The row holds no text of a passage. A log that cannot be written costs nobody the search: that is said in the server's
     log, and None is returned.
     """
     if not occasion.leaves_trace:
@@ -75,6 +82,10 @@ def record_search(
         token_id=reader.token_id,
         by_agent=reader.is_agent,
         door=occasion.door,
+        interaction_id=(interaction_id or uuid4())
+        if settings.LEARNING_ENABLED
+        else None,
+        conversation_id=conversation_id,
         query=as_kept(query),
         metadata_filter={
             as_kept(key): as_kept(value)
@@ -83,6 +94,7 @@ def record_search(
         count=count or len(result.hits),
         knowledge_bases=sorted(result.knowledge_bases),
         layers=sorted(result.layers) if result.layers is not None else None,
+        chose_layers=chose_layers,
         layers_ignored=result.layers_ignored,
         fallback_reason=fallback.reason[:MOST_REASON] if fallback is not None else "",
         tuning_version=result.tuning_version,

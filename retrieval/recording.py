@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Subquery
@@ -14,6 +15,7 @@ from retrieval.budget import Packed
 from retrieval.citations import parse_ref
 from retrieval.composing import Asking, Looked
 from retrieval.extractive import Quoted
+from retrieval.learning import count_use
 from retrieval.ledger import charge_ask
 from retrieval.log import as_kept, record_search
 from retrieval.models import Interaction
@@ -81,6 +83,8 @@ def write_interaction(asking: Asking, looked: Looked, answer: Answer) -> Interac
         conversation_id=asking.conversation_id,
         question=as_kept(answer.question),
         queries=[as_kept(query) for query in answer.queries],
+        rewritten_by=looked.rewrite.by,
+        learned_ids=sorted(looked.rewrite.learned_ids),
         knowledge_base_ids=sorted(reach.knowledge_base_ids),
         layer_ids=None if reach.layer_ids is None else sorted(reach.layer_ids),
         status=answer.status,
@@ -123,7 +127,11 @@ def record_use(asking: Asking, looked: Looked, answer: Answer, packed: Packed) -
             hit.passage_id for hit in packed.withheld if hit.passage_id is not None
         ],
         outcome=answer.status,
+        interaction_id=UUID(answer.interaction_id),
+        conversation_id=conversation_of(asking),
+        chose_layers=not asked.routes,
     )
+    count_use(looked.rewrite.learned_ids)
     embedded = {
         query: each.found.vector
         for query, each in zip(answer.queries, looked.searched, strict=True)
@@ -132,6 +140,13 @@ def record_use(asking: Asking, looked: Looked, answer: Answer, packed: Packed) -
     if asked.given is not None:
         embedded.pop(asked.text, None)
     charge_ask(asking.reader, found, embedded)
+
+
+def conversation_of(asking: Asking) -> UUID | None:
+    """Return what an ask is part of: a conversation, or the turn that has none."""
+    if asking.conversation_id is None and asking.turn is not None:
+        return asking.turn.public_id
+    return asking.conversation_id
 
 
 def client_of(reader: Reader) -> Subquery | None:

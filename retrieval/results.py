@@ -172,7 +172,8 @@ class SearchResult:
     `note` says what named sections were not returned (S1-MIS-10), or is empty.
     `did_you_mean` is the query as the corpus writes it, or empty. `knowledge_bases` is
     the resolved list that was searched, `layers` the layers it was routed or narrowed
-    to (None: all), `tuning_version` the settings that held.
+    to (None: all), `tuning_version` the settings that held. `interaction_id` is what
+    the search is rated by, "" where it left no trace or learning is off.
     """
 
     query: str
@@ -189,3 +190,4 @@ class SearchResult:
     knowledge_bases: frozenset[int] = frozenset()
     layers: frozenset[int] | None = None
     tuning_version: int = 0
+    interaction_id: str = ""

@@ -1,8 +1,9 @@
 """One question, several searches in the documents' own terms (S1-QRW).
 
-The question as written is always searched, and first. Where a provider is set up, a
-language model adds a few searches; where it fails, the question is searched alone, and
-that is said.
+The question as written is always searched, and first. A rewrite that earlier use has
+proven adds what it found; else, where a provider is set up, a language model adds a few
+searches; else the question is searched with learned synonyms appended too. A model that
+fails is said.
 """
 
 import json
@@ -24,6 +25,7 @@ from knowledge.permissions import Reader
 from knowledge.sanitizing import InvalidTextError, clean_query
 from knowledge.scrubbing import scrub
 from retrieval.journal import Journal
+from retrieval.learning import Learned, learned_queries
 from retrieval.ledger import charge_all
 from retrieval.providers import Completion, rewording_model
 from retrieval.reach import Reach
@@ -58,12 +60,13 @@ class Rewrite:
 
     `queries` begins with the question as written and names none twice. `by` tells whose
     the others are: "model", "learned", or "" where there are none. `milliseconds` is
-    what it took to get them.
+    what it took to get them. `learned_ids` are the learned items that they come from.
     """
 
     queries: tuple[str, ...]
     by: str = ""
     milliseconds: float = 0.0
+    learned_ids: frozenset[int] = frozenset()
 
 
 def rewrite(
@@ -80,8 +83,12 @@ def rewrite(
     `leaves_trace` at all. A model that fails is said in the journal; it raises nothing.
     """
     started = perf_counter()
-    added: Sequence[str] = ()
-    model = None if reach.is_empty else rewording_model()
+    learned = Learned()
+    with journal.part("learned"):
+        learned = learned_queries(reach, question)
+    added: Sequence[str] = learned.rewrites
+    by, ids = "learned", learned.rewrite_ids
+    model = None if added or reach.is_empty else rewording_model()
     if model is not None:
         with journal.stage("rewrite"):
             message = message_for(question, layers_within(reader, reach))
@@ -103,11 +110,14 @@ def rewrite(
             else:
                 if leaves_trace:
                     charge_all(reader, {Kind.REWRITE: reply.tokens})
-                added = searches_in(question, reply, journal)
+                added, by = searches_in(question, reply, journal), "model"
+    if not added and learned.widened:
+        added, by, ids = [learned.widened], "learned", learned.synonym_ids
     return Rewrite(
         (question, *added),
-        by="model" if added else "",
+        by=by if added else "",
         milliseconds=1000 * (perf_counter() - started),
+        learned_ids=ids if by == "learned" else frozenset(),
     )
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import translate
 from functools import lru_cache
 
-from knowledge.permissions import Reader
 from retrieval.sizes import Size
 
-# From a reader and a cleaned query to the affinity (0 to 1) of layers, by id.
-Affinity = Callable[[Reader, str], Mapping[int, float]]
+# From the knowledge bases that a reader may search and a cleaned query to the affinity
+# (0 to 1) of layers, by id.
+Affinity = Callable[[Mapping[int, Size], str], Mapping[int, float]]
 # What else than patterns may speak for a layer: what was learned from earlier searches
 # registers itself here. Only layers of the reader's own list ever count.
 affinities: list[Affinity] = []
@@ -19,9 +19,7 @@ LEAST_AFFINITY = 0.5
 PUNCTUATION = ".,;:!?…()\"'„”“‘’«»"
 
 
-def route(
-    reader: Reader, text: str, sizes: Mapping[int, Size]
-) -> frozenset[int] | None:
+def route(text: str, sizes: Mapping[int, Size]) -> frozenset[int] | None:
     """Return the layers that a query is for, or None where nothing tells.
 
     A layer is for a query that one of its routing patterns matches, or to which earlier
@@ -38,7 +36,7 @@ def route(
     for affinity in affinities:
         chosen |= {
             pk
-            for pk, strength in affinity(reader, text).items()
+            for pk, strength in affinity(sizes, text).items()
             if strength >= LEAST_AFFINITY and pk in layers
         }
     return frozenset(chosen) or None

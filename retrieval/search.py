@@ -102,7 +102,7 @@ def search(
         kept.result, layers_ignored=asked.layers_ignored, stage_ms=journal.stage_ms
     )
     if occasion is not None and occasion.leaves_trace:
-        record_search(
+        row = record_search(
             reader,
             result,
             kept.found,
@@ -110,7 +110,10 @@ def search(
             query=asked.text,
             count=asked.count,
             metadata_filter=dict(asked.reach.metadata),
+            chose_layers=not asked.routes,
         )
+        if row is not None and row.interaction_id is not None:
+            result = replace(result, interaction_id=str(row.interaction_id))
         charge_search(
             reader,
             asked.text,
@@ -201,7 +204,7 @@ def answer(
         else nullcontext(no_vector)
     )
     reach = asked.reach
-    routed = route(reader, asked.text, asked.reach.sizes) if asked.routes else None
+    routed = route(asked.text, asked.reach.sizes) if asked.routes else None
     if routed is not None:
         reach = reach.within(routed)
     fallback: RoutingFallback | None = None

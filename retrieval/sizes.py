@@ -17,9 +17,13 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from knowledge.models import Document, Layer, Source
+from retrieval.models import LearnedItem
+from retrieval.models.learning import ItemKind
 
 # Name as written -> (place in time, path) of each document that declares it.
 Replacing = Mapping[str, Sequence[tuple[int, str]]]
+# (A word's key, layer) -> how often people chose the layer for it.
+Leads = Mapping[tuple[str, int], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,8 @@ class Size:
     """Passages of one knowledge base: by layer (all, visible), and when that ends.
 
     `accent_free` are its layers that match without accents, `routing` the patterns of
-    all its layers. `replacing` holds, by each name that a document of it declares as
+    all its layers, `leads` how often people chose a layer for a word, by the word's key
+    and the layer. `replacing` holds, by each name that a document of it declares as
     replaced, the paths of those documents as (place in time, path).
     """
 
@@ -37,6 +42,7 @@ class Size:
     accent_free: frozenset[int] = frozenset()
     routing: Mapping[int, Sequence[str]] = field(default_factory=dict)
     replacing: Replacing = field(default_factory=dict)
+    leads: Leads = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -111,7 +117,7 @@ def count(versions: Mapping[int, int]) -> dict[int, Size]:
         routing[pk][layer_id] = patterns
         if is_accent_free:
             accent_free[pk].add(layer_id)
-    replacing = declared_in(versions)
+    replacing, leads = declared_in(versions), learned_in(versions)
     return {
         pk: Size(
             version,
@@ -120,6 +126,7 @@ def count(versions: Mapping[int, int]) -> dict[int, Size]:
             frozenset(accent_free[pk]),
             routing[pk],
             replacing.get(pk, {}),
+            leads.get(pk, {}),
         )
         for pk, version in versions.items()
     }
@@ -148,3 +155,19 @@ def declared_in(knowledge_base_ids: Collection[int]) -> dict[int, Replacing]:
         pk: {name: tuple(by) for name, by in names.items()}
         for pk, names in found.items()
     }
+
+
+def learned_in(knowledge_base_ids: Collection[int]) -> dict[int, Leads]:
+    """Return, by knowledge base, the affinities to its layers that hold (S1-RTE-01)."""
+    rows = (
+        LearnedItem.objects.applied()
+        .filter(kind=ItemKind.AFFINITY, layer__knowledge_base_id__in=knowledge_base_ids)
+        .order_by()
+        .values_list("layer__knowledge_base_id", "layer_id", "key", "seen")
+    )
+    found: dict[int, dict[tuple[str, int], int]] = {}
+    for pk, layer_id, key, seen in rows:
+        if layer_id is not None:
+            leads = found.setdefault(pk, {})
+            leads[key, layer_id] = leads.get((key, layer_id), 0) + seen
+    return dict(found)

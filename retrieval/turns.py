@@ -68,6 +68,7 @@ class TurnResult:
 
     `withheld` counts what the context budget kept back. `citations` is "unsaved" where
     the numbers could not be written; the hits are there all the same (D33).
+    `interaction_id` is what the search is rated by, "" where learning is off.
     """
 
     query: str
@@ -78,6 +79,7 @@ class TurnResult:
     labels: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     model: str | None = None
+    interaction_id: str = ""
     stage_ms: dict[str, float] = field(default_factory=dict)
 
 
@@ -214,7 +216,7 @@ def search_turn(
         vector=compared,
     )
     model = compared.space.model_id if compared is not None else None
-    record_search(
+    row = record_search(
         reader,
         SearchResult(
             query=text,
@@ -233,6 +235,7 @@ def search_turn(
         withheld=[
             hit.passage_id for hit in packed.withheld if hit.passage_id is not None
         ],
+        conversation_id=turn.conversation_id or turn.public_id,
     )
     charge_search(reader, text, found, embedded=given is None)
     return TurnResult(
@@ -247,6 +250,7 @@ def search_turn(
         labels=tuple(journal.labels),
         notices=tuple(journal.notices),
         model=model,
+        interaction_id=str(row.interaction_id or "") if row is not None else "",
         stage_ms=journal.stage_ms,
     )
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from retrieval import asking, cited, reading, receipt_pages, views
+from retrieval import asking, cited, rating, reading, receipt_pages, views
 
 app_name = "portal"
 
@@ -13,6 +13,7 @@ urlpatterns = [
     path("read/<str:ref>/difference/", cited.difference_page, name="difference"),
     path("cited/<str:turn_id>/<int:mark>/", cited.cited_page, name="cited"),
     path("asked/<str:interaction_id>/<int:mark>/", cited.asked_page, name="asked"),
+    path("asked/<str:interaction_id>/rate/", rating.rating_page, name="rate"),
     path("source/<uuid:public_id>/", reading.source_page, name="source"),
     path("original/<int:number>/", reading.original_file, name="original"),
     path("receipts/keys.json", receipt_pages.keys_file, name="receipt-keys"),

@@ -517,6 +517,8 @@ STRATA_VIEW_AS_MINUTES = env_int("STRATA_VIEW_AS_MINUTES", 30, least=1, most=480
 
 # --- What is kept of searches (R16) -------------------------------------------
 
+# False: nothing is learned from searches, and nothing that was learned is applied.
+LEARNING_ENABLED = env_bool("LEARNING_ENABLED", default=True)
 # True: questions are kept as typed, bank details included.
 LEARNING_STORE_RAW_QUERIES = env_bool("LEARNING_STORE_RAW_QUERIES", default=False)
 # Days that the log of searches is kept; then only daily counts are.

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import yaml
@@ -50,8 +51,10 @@ from retrieval.impact import impact_of, keep
 from retrieval.measuring import request_run
 from retrieval.models import (
     Calibration,
+    Feedback,
     ImpactReport,
     Interaction,
+    LearnedItem,
     QuestionSet,
     Receipt,
     SearchLog,
@@ -197,6 +200,7 @@ def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
         **fill_question_set(base, cast),
         "impactreport": ImpactReport.objects.get(knowledge_base=base).pk,
         "report_id": ImpactReport.objects.get(knowledge_base=base).pk,
+        "item_id": LearnedItem.objects.get(knowledge_base_ids=[base.pk]).pk,
         "receipt": receipt_of(base).pk,
         "receipt_id": receipt_of(base).public_id,
         "turn_id": Turn.objects.get(knowledge_base_ids=[base.pk]).public_id,
@@ -294,7 +298,35 @@ def registers(corpus: Corpus) -> None:
             returned=1,
             status="found",
         )
+        put_learned(passage, word, ref)
     Department.objects.create(name="Archive")
+
+
+def put_learned(passage: Passage, word: str, ref: str) -> None:
+    """Put something that was learned, and a rating, into a passage's knowledge base."""
+    LearnedItem.objects.create(
+        kind="synonym",
+        key=word,
+        term=word,
+        value=[f"other {word}"],
+        layer_id=passage.layer_id,
+        knowledge_base_ids=[passage.knowledge_base_id],
+        origin="reworded",
+        digest=word.ljust(64, "0"),
+    )
+    rating = Feedback.objects.create(
+        interaction_id=uuid4(),
+        is_helpful=False,
+        comment=f"Nothing of {word}.",
+        knowledge_base_ids=[passage.knowledge_base_id],
+    )
+    rating.passages.create(
+        worth="wrong",
+        ref=ref,
+        revision=passage.document.number,
+        source_id=passage.source_id,
+        knowledge_base_id=passage.knowledge_base_id,
+    )
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from rest_framework import serializers
 
 from knowledge.models.agent import MOST_RESULTS
@@ -229,7 +230,9 @@ class AnswerSerializer(serializers.Serializer[Any]):
     receipt_id = serializers.CharField(
         required=False, help_text="Of an extractive answer: opens the proof."
     )
-    interaction_id = serializers.CharField()
+    interaction_id = serializers.CharField(
+        required=False, help_text="To rate it by; left out where learning is off."
+    )
     confidence = ConfidenceSerializer(required=False, allow_null=True)
     queries = serializers.ListField(
         child=serializers.CharField(),
@@ -282,7 +285,8 @@ def concise(answer: Answer) -> dict[str, Any]:
         )
         if value
     }
-    content["interaction_id"] = answer.interaction_id
+    if settings.LEARNING_ENABLED:
+        content["interaction_id"] = answer.interaction_id
     return content
 
 

@@ -287,6 +287,9 @@ class SearchResponseSerializer(serializers.Serializer[Any]):
     model = serializers.CharField(
         allow_null=True, help_text="Whose vectors were compared; null without vectors."
     )
+    interaction_id = serializers.CharField(
+        required=False, help_text="To rate it by; left out where learning is off."
+    )
 
 
 class PassageSerializer(serializers.Serializer[Any]):

@@ -138,6 +138,8 @@ class TurnSearchView(TurnView):
             "notices": found.notices,
             "model": found.model,
         }
+        if found.interaction_id:
+            content["interaction_id"] = found.interaction_id
         return Response(serializers.TurnSearchResponseSerializer(content).data)
 
 

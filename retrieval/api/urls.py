@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from retrieval.api import ask, memory, receipts, turns, verify, views
+from retrieval.api import ask, feedback, memory, receipts, turns, verify, views
 
 app_name = "api"
 
@@ -34,6 +34,8 @@ urlpatterns = [
         receipts.TurnReceiptView.as_view(),
         name="turn-receipt",
     ),
+    path("feedback", feedback.FeedbackView.as_view(), name="feedback"),
+    path("learning", feedback.LearningView.as_view(), name="learning"),
     path("contract", views.ContractView.as_view(), name="contract"),
     path("receipts/<str:receipt_id>", receipts.ReceiptView.as_view(), name="receipt"),
     path("layers", views.LayersView.as_view(), name="layers"),

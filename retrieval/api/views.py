@@ -155,21 +155,21 @@ class SearchView(ApiView):
         except SearchInputError as error:
             field = FIELDS.get(error.field, error.field)
             raise exceptions.ValidationError({field: [error.message]}) from error
-        content = serializers.SearchResponseSerializer(
-            {
-                "status": "ok",
-                "results": found.hits,
-                "labels": found.labels,
-                "notices": found.notices,
-                "layers_ignored": found.layers_ignored,
-                "model": found.model,
-                "confidence": found.confidence,
-                "note": found.note,
-                "did_you_mean": found.did_you_mean,
-                "routing_fallback": found.routing_fallback,
-            }
-        )
-        return Response(content.data)
+        content = {
+            "status": "ok",
+            "results": found.hits,
+            "labels": found.labels,
+            "notices": found.notices,
+            "layers_ignored": found.layers_ignored,
+            "model": found.model,
+            "confidence": found.confidence,
+            "note": found.note,
+            "did_you_mean": found.did_you_mean,
+            "routing_fallback": found.routing_fallback,
+        }
+        if found.interaction_id:
+            content["interaction_id"] = found.interaction_id
+        return Response(serializers.SearchResponseSerializer(content).data)
 
 
 class PassageView(ApiView):

@@ -36,9 +36,11 @@ class FeedbackQuerySet(models.QuerySet["Feedback"]):
     """Ratings by who works on what they are about."""
 
     def administered_by(self, user: "User") -> Self:
-        """Those of answers that rest on a knowledge base the person works on."""
+        """Those of answers that rest on what the person works on, and nothing else."""
         bases = KnowledgeBase.objects.administered_by(user).values_list("pk", flat=True)
-        return self.filter(knowledge_base_ids__overlap=list(bases))
+        return self.filter(knowledge_base_ids__contained_by=list(bases)).exclude(
+            knowledge_base_ids=[]
+        )
 
 
 class Feedback(models.Model):

@@ -232,6 +232,11 @@ class LearnedItem(models.Model):
         return f"learned item {self.pk}"
 
     @property
+    def is_applied(self) -> bool:
+        """Whether it is in use; what an older rule taught is not."""
+        return self.state == ItemState.ON and (self.is_pinned or self.rule == RULE)
+
+    @property
     def knowledge_base_id(self) -> int | None:
         """The one knowledge base it belongs to, None where it belongs to several."""
         ids = self.knowledge_base_ids

@@ -1,6 +1,7 @@
 """Every page of the admin, at two widths and in both themes."""
 
 import io
+from uuid import uuid4
 
 import pytest
 from django.urls import reverse
@@ -13,6 +14,7 @@ from knowledge.models import (
     AuditEntry,
     IngestRun,
     NeverRule,
+    Passage,
     RegisterEntry,
     Source,
 )
@@ -25,7 +27,16 @@ from retrieval.adjusting import propose_tuning, save_tuning
 from retrieval.exchange import Line
 from retrieval.impact import look_before
 from retrieval.measuring import carry_out, check_proposal, import_lines, request_run
-from retrieval.models import QuestionSet, SetRun, Snapshot, Turn
+from retrieval.models import (
+    Feedback,
+    LearnedItem,
+    LearningSignal,
+    QuestionSet,
+    SearchLog,
+    SetRun,
+    Snapshot,
+    Turn,
+)
 from retrieval.tuning import current
 from tests.browser.conftest import Visit
 from tests.browser.looking import WIDTHS, look_at
@@ -140,11 +151,84 @@ def addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
     found["receipts"] = reverse("admin:retrieval_receipt_changelist")
     found["receipt"] = reverse("admin:retrieval_receipt_change", args=[receipt.pk])
     found |= impact_addresses(source, cast)
+    found |= learned_addresses(shelves, document.passages.get())
     found["overview"] = reverse("admin:index")
     found["groups"] = reverse("admin:auth_group_changelist")
     found["group"] = reverse("admin:auth_group_change", args=[cast.members.pk])
     found["password"] = reverse("admin:password_change")
     return {**found, **tuning_addresses(shelves, cast)}
+
+
+def learned_addresses(shelves: Corpus, passage: Passage) -> dict[str, str]:
+    """Return the pages of what was learned and of ratings, with some of each."""
+    layer = passage.layer
+    words = {
+        "synonym": ("block", ["freeze"]),
+        "rewrite": (
+            "What do I do when the card that I pay my rent with is gone?",
+            ["report a lost payment card", "lost card fee"],
+        ),
+        "affinity": ("rent", []),
+    }
+    for number, (kind, (term, value)) in enumerate(words.items()):
+        item = LearnedItem.objects.create(
+            kind=kind,
+            key=kind,
+            term=term,
+            value=value,
+            layer=layer,
+            knowledge_base_ids=[layer.knowledge_base_id],
+            origin="reworded",
+            state=("on", "off", "on")[number],
+            is_pinned=kind == "affinity",
+            seen=3,
+            usage_count=number,
+            digest=kind.ljust(64, "0"),
+        )
+        row = SearchLog.objects.create(
+            door="portal",
+            count=5,
+            status="found",
+            query=term,
+            knowledge_bases=item.knowledge_base_ids,
+            interaction_id=uuid4(),
+        )
+        item.evidence.add(
+            LearningSignal.objects.create(
+                kind="reworded",
+                first=row.interaction_id,
+                second=row.interaction_id,
+                knowledge_base_ids=item.knowledge_base_ids,
+                at=timezone.now(),
+            )
+        )
+        rating = Feedback.objects.create(
+            interaction_id=row.interaction_id,
+            is_helpful=kind == "affinity",
+            reasons=["wrong", "outdated"] if kind == "rewrite" else [],
+            comment="It is June since the new rules." if kind == "rewrite" else "",
+            knowledge_base_ids=item.knowledge_base_ids,
+        )
+        rating.passages.create(
+            worth=("wrong", "outdated", "useful")[number],
+            ref=passage.document.ref(passage.start, passage.end),
+            revision=passage.document.number,
+            source=passage.source,
+            knowledge_base=passage.knowledge_base,
+        )
+    listed = reverse("admin:retrieval_learneditem_changelist")
+    ratings = reverse("admin:retrieval_feedback_changelist")
+    rewrite = LearnedItem.objects.get(kind="rewrite")
+    return {
+        "learned": listed,
+        "learned-none": f"{listed}?show=removed",
+        "learned-item": reverse(
+            "admin:retrieval_learneditem_change", args=[rewrite.pk]
+        ),
+        "feedback": ratings,
+        "feedback-sources": f"{ratings}?by=sources",
+        "feedback-answers": f"{ratings}?by=answers",
+    }
 
 
 def impact_addresses(source: Source, cast: Cast) -> dict[str, str]:

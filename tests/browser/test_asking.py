@@ -11,6 +11,7 @@ from django.db import connections
 from playwright.sync_api import expect
 from pytest_django.fixtures import Settings
 
+from retrieval.models import Feedback
 from tests.browser.conftest import SCREENSHOTS, Visit
 from tests.browser.looking import WIDTHS, look_at
 from tests.browser.test_pages import EVIL
@@ -185,3 +186,27 @@ def test_steps_are_seen_while_it_works(
             release.set()
         expect(page.locator(".answer-words")).to_contain_text("five working days")
         expect(step).to_be_hidden()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_answer_is_rated_where_it_stands(
+    visit: Visit, corpus: Corpus, cast: Cast, width: int
+) -> None:
+    page = visit.window(width)
+    visit.sign_in(page, cast.granted.user)
+    page.goto(address(q=QUESTION))
+    page.get_by_role("button", name="No", exact=True).click()
+    expect(page.locator("#rating-title")).to_be_focused()
+    page.get_by_text("It is out of date").click()
+    page.get_by_role("radio", name=": outdated").first.check(force=True)
+    page.screenshot(path=SCREENSHOTS / f"ask-rated-{width}.png", full_page=True)
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".rating-more")).to_have_count(0)
+    expect(page.locator("#rating-title")).to_have_text("Thank you. Did this help?")
+    expect(page.locator(".answer-status")).to_be_visible()
+    rating = Feedback.objects.get()
+    assert rating.reasons == ["outdated"]
+    assert rating.passages.get().worth == "outdated"
+    own = f"/asked/{rating.interaction_id}/rate/"
+    wrong = look_at(page, own, "rating", full_page=True)
+    assert not wrong, "\n".join(wrong)

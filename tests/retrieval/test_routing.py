@@ -10,6 +10,7 @@ from retrieval import routing
 from retrieval.reach import Reach
 from retrieval.routing import matches, route, words_of
 from retrieval.search import search
+from retrieval.sizes import Size
 from tests.retrieval.shelf import layer_of, open_space, put, reader_of
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +49,7 @@ def test_pattern_is_not_a_part_of_a_word(pattern: str, query: str) -> None:
 
 def route_for(reader: Reader, query: str) -> frozenset[int] | None:
     """Route a query within the reader's whole reach."""
-    return route(reader, query, Reach.of(reader).sizes)
+    return route(query, Reach.of(reader).sizes)
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ def learned() -> Iterator[dict[int, float]]:
     """An affinity that the test fills."""
     strengths: dict[int, float] = {}
 
-    def affinity(reader: Reader, text: str) -> Mapping[int, float]:
+    def affinity(sizes: Mapping[int, Size], text: str) -> Mapping[int, float]:
         return strengths
 
     routing.affinities.append(affinity)

@@ -1,0 +1,144 @@
+"""The staff's pages of what was learned and of what people say of answers."""
+
+from uuid import uuid4
+
+import pytest
+
+from knowledge.models import AuditEntry
+from retrieval.models import Feedback, LearnedItem, LearningSignal, SearchLog
+from retrieval.models.learning import ItemState
+from tests.cast import Cast
+from tests.factories import ready_source
+from tests.stored_corpus import Corpus
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/retrieval/learneditem/"
+
+
+def learned(shelves: Corpus, term: str = "block") -> LearnedItem:
+    """Return a synonym of the handbook with a signal of its own and one of more."""
+    layer = shelves.handbook.layers.get()
+    item = LearnedItem.objects.create(
+        kind="synonym", key=term, term=term, value=["freeze"], layer=layer,
+        knowledge_base_ids=[layer.knowledge_base_id], origin="reworded", seen=2,
+        digest=term.ljust(64, "0"),
+    )  # fmt: skip
+    for bases, word in (
+        ([shelves.handbook.pk], "plain"),
+        ([shelves.handbook.pk, shelves.vault.pk], "hidden"),
+    ):
+        rows = [
+            SearchLog.objects.create(
+                door="portal", count=5, status="found", query=f"{word} {each}",
+                knowledge_bases=bases, interaction_id=uuid4(),
+            )
+            for each in ("block", "freeze")
+        ]  # fmt: skip
+        item.evidence.add(
+            LearningSignal.objects.create(
+                kind="reworded", first=rows[0].interaction_id,
+                second=rows[1].interaction_id, knowledge_base_ids=bases, at=rows[0].at,
+            )
+        )  # fmt: skip
+    return item
+
+
+@pytest.mark.req("S1-LRN-07", "S3-VIS-01")
+def test_item_shows_its_evidence_as_far_as_one_works_on_it(
+    shelves: Corpus, cast: Cast
+) -> None:
+    """Words that were asked over more are not shown; that they were is."""
+    item = learned(shelves)
+    client = cast.editor.client()
+    assert "Questions with “block”" in client.get(LIST).content.decode()
+    page = client.get(f"{LIST}{item.pk}/").content.decode()
+    assert "plain block" in page
+    assert "hidden block" not in page
+    assert "Asked over other knowledge bases too" in page
+    assert "block" not in cast.other_staff.client().get(LIST).content.decode()
+
+
+@pytest.mark.req("S1-LRN-08")
+def test_item_is_switched_off_pinned_and_removed(shelves: Corpus, cast: Cast) -> None:
+    """Each act is audited; another act, or another's item, is refused."""
+    item = learned(shelves)
+    path = f"{LIST}{item.pk}/"
+    client = cast.editor.client()
+    for act, state, pinned in (
+        ("off", ItemState.OFF, False),
+        ("pin", ItemState.ON, True),
+        ("unpin", ItemState.ON, False),
+        ("remove", ItemState.REMOVED, False),
+        ("on", ItemState.REMOVED, False),
+        ("restore", ItemState.OFF, False),
+        ("on", ItemState.ON, False),
+    ):
+        assert client.post(path, {"act": act}).status_code == 302
+        item.refresh_from_db()
+        assert (item.state, item.is_pinned) == (state, pinned)
+        assert client.get(path).status_code == 200
+    assert AuditEntry.objects.filter(target_type="learneditem").count() == 6
+    assert client.post(path, {"act": "dance"}).status_code == 404
+    assert cast.other_staff.client().post(path, {"act": "off"}).status_code == 404
+    for show in ("synonym", "rewrite", "removed"):
+        assert client.get(f"{LIST}?show={show}").status_code == 200
+    assert client.get(f"{LIST}?show=all").status_code == 404
+
+
+@pytest.mark.req("S1-LRN-08")
+def test_reset_says_what_it_means_and_does_it(shelves: Corpus, cast: Cast) -> None:
+    """A layer at a time, or all of it by a superuser who says so."""
+    layer = shelves.handbook.layers.get()
+    learned(shelves)
+    assert (
+        cast.editor.client().post(f"{LIST}reset/", {"layer": layer.pk}).status_code
+        == 403
+    )
+    client = cast.superuser.client()
+    page = client.get(LIST).content.decode()
+    assert "keeps the history" in page
+    assert "stored without a layer are not reached" in page
+    assert "nothing seen before comes back" in page
+    assert client.post(f"{LIST}reset/", {"layer": "0"}).status_code == 404
+    client.post(f"{LIST}reset/", {"layer": layer.pk})
+    assert not LearnedItem.objects.exists()
+    assert LearningSignal.objects.count() == 2
+    learned(shelves, "lost")
+    client.post(f"{LIST}reset/", {"layer": "all"})
+    assert LearnedItem.objects.exists()
+    client.post(f"{LIST}reset/", {"layer": "all", "sure": "yes"})
+    assert not LearningSignal.objects.exists()
+    assert AuditEntry.objects.filter(verb="reset learning").count() == 2
+
+
+@pytest.mark.req("S1-FBK-02", "S3-VIS-01")
+def test_ratings_are_counted_by_passage_and_source(shelves: Corpus, cast: Cast) -> None:
+    """For who works on them; words of answers that rest on more are not shown."""
+    source = ready_source("The berth is five.", layer=shelves.handbook.layers.get())
+    passage = source.passages.get()
+    for worth, bases in (
+        ("wrong", [shelves.handbook.pk]),
+        ("useful", [shelves.handbook.pk, shelves.vault.pk]),
+    ):
+        row = Feedback.objects.create(
+            interaction_id=uuid4(), is_helpful=False, comment=f"It is {worth}.",
+            reasons=["wrong"], knowledge_base_ids=bases,
+        )  # fmt: skip
+        row.passages.create(
+            worth=worth, source=source, knowledge_base=shelves.handbook,
+            ref=passage.document.ref(passage.start, passage.end),
+            revision=passage.document.number,
+        )  # fmt: skip
+    path = "/admin/retrieval/feedback/"
+    client = cast.editor.client()
+    for by in ("", "sources"):
+        page = client.get(path, {"by": by}).content.decode()
+        assert page.count('<td class="number">1</td>') == 2
+    assert "The berth is five." in client.get(path).content.decode()
+    answers = client.get(path, {"by": "answers"}).content.decode()
+    assert "It is wrong." in answers
+    assert "It is useful." not in answers
+    assert client.get(path, {"by": "moons"}).status_code == 404
+    empty = cast.other_staff.client().get(path).content.decode()
+    assert "Nothing was rated yet" in empty
