@@ -138,7 +138,7 @@ def test_a_gap_becomes_knowledge_through_a_person(
     source = reader.locator(".hits .hit").first
     expect(source).to_contain_text(ASKED)
     source.locator("[data-item-link]").click()
-    expect(reader.locator("mark#cited")).to_contain_text("Orchard Lane 9")
+    expect(reader.locator("#cited")).to_contain_text("Orchard Lane 9")
 
     # The agent's client has it once: what it has confirmed is not handed out again.
     assert [each["answer"] for each in answers(staff, token)] == [ANSWER]

@@ -130,6 +130,7 @@ marks?.addEventListener("click", (event) => {
 
 const preview = form?.querySelector("[data-preview]");
 form?.querySelector("[data-preview-button]")?.addEventListener("click", async (event) => {
+    event.preventDefault();
     const button = event.currentTarget;
     button.disabled = true;
     preview.ariaBusy = "true";
