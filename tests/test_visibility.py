@@ -32,7 +32,7 @@ import yaml
 from django.db import transaction
 from django.urls import URLResolver, get_resolver
 
-from approvals.models import PendingQuestion, Subscriber
+from approvals.models import Contact, PendingQuestion, Subscriber
 from knowledge.memory import remember, start_conversation
 from knowledge.models import (
     AuditEntry,
@@ -197,6 +197,9 @@ def fill(base: KnowledgeBase, cast: Cast) -> dict[str, Any]:
         "question_id": question_of(base).pk,
         "pendingquestion": question_of(base).pk,
         "subscriber": Subscriber.objects.get().pk,
+        "contact": Contact.objects.get_or_create(
+            user=cast.superuser.user, address="chief@bank.example"
+        )[0].pk,
         **fill_question_set(base, cast),
         "impactreport": ImpactReport.objects.get(knowledge_base=base).pk,
         "report_id": ImpactReport.objects.get(knowledge_base=base).pk,

@@ -1,5 +1,5 @@
 """The staff's pages of the gate: pending questions, gaps, and who is told of answers."""
 
-from approvals.admin import queue, subscribers
+from approvals.admin import contacts, queue, subscribers
 
-__all__ = ["queue", "subscribers"]
+__all__ = ["contacts", "queue", "subscribers"]
