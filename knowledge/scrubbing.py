@@ -89,7 +89,8 @@ IBAN_LENGTHS: Final = {country: 4 + len(shape) for country, shape in _SHAPES.ite
 # addresses, in HTML and in JSON, and a few of any others. Behind a line's end also what
 # a quoting mail puts there.
 _GAP: Final = (
-    r"(?>%[0-9a-fA-F]{2}|&(?:[a-z]{2,8}|#[0-9]{2,4});|\\u[0-9a-fA-F]{4}|\\[nrt]"
+    r"(?>%[0-9a-fA-F]{2}|&(?:[a-z]{2,8}|#[0-9]{2,4});|\\u[0-9a-fA-F]{4}|\\x[0-9a-f]{2}"
+    r"|\\[nrt]"
     r"|[ \t\r]{0,8}+\n[ \t>|]{0,12}+|[\W_]){0,6}+"
 )
 _IBAN_START = re.compile(rf"[A-Za-z]{{2}}{_GAP}[0-9]{_GAP}[0-9]")
