@@ -19,16 +19,17 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from knowledge.actions import ActionError, clean_path
+from knowledge.language import language_of
 from knowledge.legacy import OldFile, OldPassage, bring_in_old, is_there
 from knowledge.models import Document, KnowledgeBase, Layer, Passage, User
 from knowledge.models.audit import record
 from knowledge.models.document import random_number
 from knowledge.models.knowledge_base import AnswerMode
 from knowledge.permissions import Reader
+from retrieval.learning import imported_synonym
 from retrieval.legacy_lines import Line, read_lines
 from retrieval.models import FormerReceipt, Interaction, LearnedItem, Receipt
 from retrieval.models.interaction import IMPORTED, OLD_SCALE
-from retrieval.models.learning import ItemKind, Origin
 from retrieval.models.log import Status
 from retrieval.opening import FORMER_ID
 from retrieval.reach import reader_of
@@ -37,8 +38,6 @@ from retrieval.results import Level
 
 MOST_WORD: Final = 100
 MOST_READ: Final = 50
-# Below the rule of today, so that nothing learned by it is applied.
-OLD_RULE: Final = 0
 # The ids of imported interactions are drawn from their lines, so that none comes twice.
 NAMESPACE: Final = uuid.UUID("6d2b6f0c-6f0a-4c53-9a2b-1f0b5c3f6d70")
 
@@ -264,25 +263,19 @@ def bring_pair(run: Import, lines: list[Line]) -> None:
     (line,) = lines
     layer = run.layer_of(line) if line.row.get("layer") is not None else None
     word = line.text("word", most=MOST_WORD)
-    synonym = line.text("synonym", most=MOST_WORD)
-    place = [run.knowledge_base.pk, layer.pk if layer is not None else None]
-    content = json.dumps([OLD_SCALE, word, synonym, place])
-    _item, is_new = LearnedItem.objects.get_or_create(
-        digest=hashlib.sha256(content.encode()).hexdigest(),
-        defaults={
-            "kind": ItemKind.SYNONYM,
-            "key": word.casefold(),
-            "term": word,
-            "value": [synonym],
-            "layer": layer,
-            "knowledge_base_ids": [run.knowledge_base.pk],
-            "origin": Origin.IMPORTED,
-            "rule": OLD_RULE,
-            "usage_count": line.number_of("usage_count") or 0,
-        },
+    item = imported_synonym(
+        word,
+        line.text("synonym", most=MOST_WORD),
+        language=language_of(word, layer.languages if layer is not None else []),
+        layer=layer,
+        knowledge_base=run.knowledge_base,
+        usage_count=line.number_of("usage_count") or 0,
     )
-    counts = run.outcome.brought if is_new else run.outcome.known
-    counts["pair"] += 1
+    if LearnedItem.objects.filter(digest=item.digest).exists():
+        run.outcome.known["pair"] += 1
+        return
+    item.save()
+    run.outcome.brought["pair"] += 1
 
 
 # --- Interactions ----------------------------------------------------------------------

@@ -30,6 +30,7 @@ from retrieval.models import Interaction, LearnedItem, Receipt, Snapshot
 from retrieval.models.interaction import IMPORTED, OLD_SCALE
 from retrieval.opening import check_chain, find_receipt, open_receipt
 from retrieval.passages import find_span
+from retrieval.promoter import promote
 from retrieval.receipt_content import as_text
 from retrieval.results import Occasion
 from retrieval.search import search
@@ -208,6 +209,10 @@ def test_old_pairs_are_told_and_never_applied(base: KnowledgeBase) -> None:
         ("fine", ["fee"], 2),
     ]
     assert not LearnedItem.objects.applied().exists()
+    # The next run of the promoter deletes those that nobody has pinned.
+    LearnedItem.objects.filter(term="fine").update(is_pinned=True)
+    promote()
+    assert LearnedItem.objects.get().term == "fine"
 
 
 @pytest.mark.req("S1-CNF-06", "D26")
