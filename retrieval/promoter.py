@@ -336,7 +336,7 @@ def apply_lessons(
                 digest=each.digest,
             )
             made[str(each.lesson)] += 1
-        strengthen(item, each, [rows[signal] for signal in each.signals])
+        strengthen(item, each, [rows[signal] for signal in each.evidence])
     return made
 
 

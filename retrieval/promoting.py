@@ -118,7 +118,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Taught:
-    """Something that signals teach, and the signals, oldest first.
+    """Something that signals teach, and they as its evidence, oldest first.
 
     `term` and `value` are as written last. `is_enough` tells that it was seen often
     enough to be learned anew; what is learned already grows by less.
@@ -130,12 +130,12 @@ class Taught:
     value: tuple[str, ...]
     scope: Scope
     source: Source
-    signals: tuple[Noticed, ...] = ()
+    evidence: tuple[Noticed, ...] = ()
 
     @property
     def is_enough(self) -> bool:
         """Whether it was seen often enough (S1-LRN-04)."""
-        return len(self.signals) >= LEAST_SEEN
+        return len(self.evidence) >= LEAST_SEEN
 
     @property
     def digest(self) -> str:
@@ -253,8 +253,8 @@ def lessons(
         for said in taught_by(signal, history, reworded):
             if said.scope.bases:
                 before = found.get(said.digest)
-                earlier = () if before is None else before.signals
-                found[said.digest] = replace(said, signals=(*earlier, signal))
+                earlier = () if before is None else before.evidence
+                found[said.digest] = replace(said, evidence=(*earlier, signal))
     return list(found.values())
 
 

@@ -49,6 +49,7 @@ ALLOWED = {
 # Where rows of a reader's pages are read after the door, and why.
 AFTER_THE_DOOR = {
     "retrieval/hidden.py": "counts, for auditors, what a search did not show",
+    "retrieval/admin/feedback.py": "names the sources of ratings that staff look after",
     "retrieval/admin/impact.py": "asks what a member of staff works on",
     "retrieval/admin/tuning.py": "counts the corpus whose settings it shows",
     "retrieval/models/question_set.py": "asks which sets a member of staff works on",
@@ -57,6 +58,7 @@ AFTER_THE_DOOR = {
     "retrieval/impact.py": "compares the texts of a source for whoever changed it",
     "retrieval/management/commands/calibrate.py": "works for the operator",
     "retrieval/management/commands/import_v0.py": "works for the operator",
+    "retrieval/promoter.py": "asks which layers there are, for what nobody reads yet",
     "retrieval/opening.py": "compares what a receipt read, after it was let through",
     "retrieval/citations.py": "labels passages that came through the door",
     "retrieval/reach.py": "writes the conditions of the door as SQL",

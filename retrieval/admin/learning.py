@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from knowledge.models import Layer
-from knowledge.scoping import ScopedAdmin, actor_of, within_scope
+from knowledge.scoping import ScopedAdmin, actor_of
 from retrieval.learning import (
     LearningError,
     last_active,
@@ -118,7 +118,7 @@ class LearnedItemAdmin(ScopedAdmin[LearnedItem]):
         """Return the layers that the person may reset."""
         if not request.user.has_perm("retrieval.reset_learning"):
             return []
-        layers = within_scope(request, Layer.objects.all())
+        layers = Layer.objects.administered_by(actor_of(request))
         return list(
             layers.select_related("knowledge_base").order_by(
                 "knowledge_base__slug", "name"

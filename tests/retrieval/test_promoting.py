@@ -373,7 +373,7 @@ def test_searches_of_a_model_are_proven_by_use() -> None:
     liked = Rating(UUID(int=1), NOW, is_helpful=True)
     signal = Noticed(NOW, Kind.FEEDBACK, UUID(int=1), None, None, BASES)
     (found,) = learned(history[:1], ratings=[liked], rated=[signal])
-    assert len(found.signals) == LEAST_SEEN
+    assert len(found.evidence) == LEAST_SEEN
 
 
 @pytest.mark.req("S1-RTE-01", "S1-FBK-02")
