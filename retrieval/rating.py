@@ -107,6 +107,8 @@ def context_of(reader: Reader, answered: Answered) -> dict[str, object]:
     reasons = set() if feedback is None else set(feedback.reasons)
     return {
         "answered": answered,
+        # It may name what the person has lost sight of since.
+        "question": answered.question if answered.bases <= reader.searchable else "",
         "feedback": feedback,
         # First whether it helped; what else there is to say follows from that.
         "asks_more": feedback is not None,
