@@ -280,8 +280,8 @@ def _bics(text: str) -> Iterator[Detail]:
     """Yield the BICs.
 
     A word in capitals has their form too (`DOCUMENT`). One without a digit counts where
-    it ends as the head offices' do, near the words BIC or SWIFT, and alone in capitals
-    right behind the word bank.
+    it ends as the head offices' do, near the words BIC or SWIFT, beside an IBAN, and
+    alone in capitals right behind the word bank.
     """
     named = {
         found.start(1)
@@ -307,6 +307,9 @@ def _speaks_of_bank(text: str, found: re.Match[str]) -> bool:
     before = text[max(0, found.start() - _NEAR) : found.start()]
     after = text[found.end() : found.end() + _NEAR]
     if _BIC_WORD.search(before) or _BIC_WORD.search(after):
+        return True
+    # Beside an IBAN, which is read already.
+    if _TAKEN in before or _TAKEN in after:
         return True
     return bool(_BANK_BEFORE.search(before) and not _SHOUTED_AFTER.match(after))
 

@@ -10,7 +10,7 @@ from knowledge.permissions import Reader
 from knowledge.positions import LineMap, page_at
 from retrieval.citations import is_archived, replacement, resolve_ref
 from retrieval.results import Citation
-from retrieval.sizes import sizes_of
+from retrieval.sizes import declared_in
 
 # Wider than any ref that a search or an answer gives out (characters).
 MOST_CHARACTERS = 20_000
@@ -69,7 +69,7 @@ def cite_span(document: Document, start: int, end: int) -> Citation:
         date=document.date,
         date_source=document.date_source or None,
         archived=is_archived(source.path, layer.archived_patterns),
-        replaced_by=replacement(source.path, sizes_of([base])[base].replacing),
+        replaced_by=replacement(source.path, declared_in([base]).get(base, {})),
         text_origin=TextOrigin.OCR if is_ocr else TextOrigin.TEXT,
         revision=f"d{document.number}",
         indexed_at=document.created_at,

@@ -19,11 +19,8 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(
                     ("text", ""),
-                    ("text_sha256", ""),
-                )
-                | models.Q(
-                    models.Q(("text", ""), _negated=True),
                     models.Q(("text_sha256", ""), _negated=True),
+                    _connector="OR",
                 ),
                 name="document_text_has_hash",
             ),

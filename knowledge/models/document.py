@@ -110,8 +110,7 @@ class Document(models.Model):
                 condition=models.Q(number__gt=0), name="document_number_positive"
             ),
             models.CheckConstraint(
-                condition=models.Q(text="", text_sha256="")
-                | (~models.Q(text="") & ~models.Q(text_sha256="")),
+                condition=models.Q(text="") | ~models.Q(text_sha256=""),
                 name="document_text_has_hash",
             ),
         ]

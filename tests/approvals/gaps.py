@@ -15,7 +15,10 @@ from tests.factories import StaffFactory
 
 BOTH = (Access.LIST, Access.SEARCH)
 QUESTION = "May I keep a bicycle in the reading room?"
-ANSWER = "No. Bicycles stand in the yard behind the bindery."
+ANSWER = (
+    "No. A bicycle may not be kept in the reading room; it stands in the yard behind "
+    "the bindery."
+)
 
 
 def approver_of(*bases: KnowledgeBase, **fields: Any) -> User:

@@ -39,7 +39,7 @@ from tests.stored_corpus import Corpus
 
 pytestmark = pytest.mark.django_db
 
-IN_POLISH = "Czy do czytelni można wejść z rowerem?"
+IN_POLISH = "Czy mogę trzymać rower w czytelni?"
 
 
 def ingest() -> None:

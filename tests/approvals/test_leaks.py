@@ -1,6 +1,8 @@
 """No bank detail is left anywhere that a question passes: planted, then looked for."""
 
+import json
 import logging
+import re
 from collections.abc import Iterable, Iterator
 from random import Random
 
@@ -33,14 +35,36 @@ pytestmark = pytest.mark.django_db
 PLANTED = [*lines_with_ibans(Random(11), 22), *lines_with_others(Random(12), 9)]
 
 
+# Stands between values, so that digits of two make no number.
+APART = " ZQXZQX "
+# What holds digits by chance and no words: times, vectors, hashes, ids and refs.
+WORDLESS = re.compile(
+    r"\d{4}-\d\d-\d\d[T ][\d:.+-]+|\[[-\d.,e ]*\]|[0-9a-f]{32,}"
+    r"|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\bd[0-9]{6,16}\b"
+)
+
+
 def everything_kept() -> Iterator[tuple[str, str]]:
     """Yield (table, words) of every row of every table, as the database holds it."""
     with connection.cursor() as cursor:
         for model in apps.get_models():
             table = model._meta.db_table
-            cursor.execute(f'SELECT t::text FROM "{table}" AS t')  # noqa: S608
+            cursor.execute(f'SELECT to_jsonb(t)::text FROM "{table}" AS t')  # noqa: S608
             for (row,) in cursor.fetchall():
-                yield table, row
+                yield table, APART.join(words_in(json.loads(row)))
+
+
+def words_in(value: object) -> Iterator[str]:
+    """Yield the texts in a value of JSON, names included; numbers hold no words."""
+    if isinstance(value, str):
+        yield WORDLESS.sub(" ", value)
+    elif isinstance(value, list):
+        for each in value:
+            yield from words_in(each)
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            yield name
+            yield from words_in(each)
 
 
 def leaks_in(named: Iterable[tuple[str, str]]) -> list[str]:
@@ -52,7 +76,7 @@ def leaks_in(named: Iterable[tuple[str, str]]) -> list[str]:
         f"{name}: {part} of {line.kind}"
         for name, rows in texts.items()
         for line in PLANTED
-        if (part := line.left_in("|".join(rows)))
+        if (part := line.left_in(APART.join(rows)))
     ]
 
 
@@ -91,6 +115,7 @@ def test_no_bank_detail_is_kept_sent_or_logged(
         daily = mail_contact(approver_of(base), pace=Pace.DAILY)
         asker = cast.granted
         grant(base, BOTH, to=asker.user, actor=None)
+        before = set(everything_kept())
         for door, line in enumerate(PLANTED):
             ask(asker, line, door)
             actions.send_to_person(
@@ -107,7 +132,7 @@ def test_no_bank_detail_is_kept_sent_or_logged(
         assert send_due() >= sent
 
     assert Interaction.objects.count() >= len(PLANTED) // 3
-    assert not leaks_in(everything_kept())
+    assert not leaks_in(each for each in everything_kept() if each not in before)
     assert not leaks_in(
         [("mail", mail.as_string() + mail.get_content()) for mail in post.mails]
         + [("webhook", body.decode()) for _, _, body in chat.taken]

@@ -2,6 +2,7 @@
 
 import logging
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -205,7 +206,9 @@ def test_whoever_may_search_nothing_gets_an_empty_result_of_the_usual_shape(
         .client()
         .post("/api/v1/search", {"query": "overdraft"}, content_type="application/json")
     )
-    assert response.json() == {
+    body = response.json()
+    assert UUID(body.pop("interaction_id"))
+    assert body == {
         "status": "ok",
         "results": [],
         "labels": [],
