@@ -89,6 +89,12 @@ def sizes_of(knowledge_base_ids: Collection[int]) -> dict[int, Size]:
     return sizes
 
 
+def forget_sizes() -> None:
+    """Keep nothing."""
+    with known_lock:
+        known.clear()
+
+
 def count(versions: Mapping[int, int]) -> dict[int, Size]:
     """Count the passages of some knowledge bases, by their sources."""
     sources = Source.objects.filter(knowledge_base_id__in=versions)

@@ -13,7 +13,10 @@ Ids of restored rows are below those that a test draws itself; `reset_sequences`
 break that.
 """
 
+from collections.abc import Iterator
+
 import pytest
+from django.db import connection
 from django.test import override_settings
 from pytest_django.fixtures import Settings
 from pytest_django.plugin import DjangoDbBlocker
@@ -21,6 +24,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from knowledge.models import KnowledgeBase, Layer
 from retrieval import anchor
 from retrieval.cache import forget_all
+from retrieval.sizes import forget_sizes
 from tests.cast import Cast, gather
 from tests.stored_corpus import (
     NAMES,
@@ -38,7 +42,24 @@ def nothing_kept() -> None:
     Nor does it know of another one's receipts.
     """
     forget_all()
+    forget_sizes()
     anchor.path().unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[None]:
+    """The test database, which is dropped at the end whoever is still connected.
+
+    A thread of a server that a test ran may hold a connection a moment longer.
+    """
+    yield
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
 
 
 @pytest.fixture
