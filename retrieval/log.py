@@ -69,8 +69,8 @@ def record_search(
     search gets one with its row, where learning is on. `conversation_id` is what the
     search is part of, `chose_layers` tells that its sender named the layers.
 
-    The row holds no text of a passage. A log that cannot be written costs nobody the search: that is said in the server's
-    log, and None is returned.
+    The row holds no text of a passage. A log that cannot be written costs nobody the
+    search: that is said in the server's log, and None is returned.
     """
     if not occasion.leaves_trace:
         return None

@@ -59,8 +59,8 @@ def search_all(
     """Return what several searches found together, and each by itself.
 
     The first query is the question as written; the vector of the leading one is what
-    stands for the question afterwards. The searches run beside each other (S1-HYB-06), but for a
-    caller within a transaction, whose rows no other connection sees.
+    stands for the question afterwards. The searches run beside each other (S1-HYB-06),
+    but for a caller within a transaction, whose rows no other connection sees.
     """
     question, *others = queries
     first = partial(search_one, searches, question, searches.given)

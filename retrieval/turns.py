@@ -41,6 +41,7 @@ from retrieval.reranking import final_order, rerank, word_weight
 from retrieval.results import Hit, Match, Occasion, SearchResult
 from retrieval.search import SearchInputError, checked_query
 from retrieval.snapshots import Gathered, save_citations
+from retrieval.standing import looked_up_once
 from retrieval.tuning import SearchType, Tuning, current
 
 TURN = Occasion("turn")
@@ -139,6 +140,7 @@ def use_turn(turn: Turn) -> None:
         raise TurnError("turn_ended", _("This turn has ended. Start another one."))
 
 
+@looked_up_once()
 def search_turn(
     turn: Turn,
     reader: Reader,
