@@ -42,6 +42,13 @@ from approvals.models.question import (
 from approvals.notifying import notify
 from approvals.privacy import check_answer, refusal
 from approvals.publishing import put_in, take_out
+from approvals.rights import (
+    ANSWER,
+    APPROVE,
+    holder_of,
+    may_act,
+    refuse_foreign,
+)
 from knowledge.models import ApiToken, KnowledgeBase, Layer, User
 from knowledge.models.audit import record
 from knowledge.permissions import Reader
@@ -50,47 +57,11 @@ from knowledge.scrubbing import ScrubbingError
 from retrieval.log import as_kept
 from retrieval.models import Interaction
 
-ANSWER = "approvals.answer_pendingquestion"
-APPROVE = "approvals.approve_pendingquestion"
 # An editing lock that is not renewed ends by itself.
 LOCK = timedelta(minutes=3)
 
 
 # --- Who may, and who was first ---------------------------------------------------
-
-
-def holder_of(actor: User, right: str) -> User:
-    """Return a person as they are now, holding a right; raises ForbiddenError.
-
-    What was looked up earlier in a request, or when a message was sent, says nothing.
-    """
-    person = User.objects.filter(pk=actor.pk, is_active=True).first()
-    if person is None or not person.has_perm(right):
-        raise ForbiddenError(
-            _("You have no right to do this. Ask whoever looks after the portal.")
-        )
-    return person
-
-
-def may_act(user: User, pending: PendingQuestion, right: str = ANSWER) -> bool:
-    """Tell whether a person may do something to a question, at this moment."""
-    try:
-        person = holder_of(user, right)
-    except ForbiddenError:
-        return False
-    return is_theirs(person, pending)
-
-
-def is_theirs(person: User, pending: PendingQuestion) -> bool:
-    """Tell whether a question is one of those that a person works on (REL-W8)."""
-    own = PendingQuestion.objects.administered_by(person)
-    return own.filter(pk=pending.pk).exists()
-
-
-def refuse_foreign(person: User, pending: PendingQuestion) -> None:
-    """Raise ForbiddenError for a question that is not one of a person's own."""
-    if not is_theirs(person, pending):
-        raise ForbiddenError(_("This question is not one of those you see."))
 
 
 @dataclass(frozen=True, slots=True)

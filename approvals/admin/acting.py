@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 from approvals import actions
 from approvals.errors import ApprovalError
 from approvals.models import PendingQuestion
+from approvals.rights import ANSWER
 from knowledge.admin.parts import is_key
 from knowledge.models import KnowledgeBase, User
 
@@ -66,7 +67,7 @@ def colleagues_of(actor: User) -> list[User]:
     """Return who may answer questions and works on a knowledge base of the person's."""
     own = set(KnowledgeBase.objects.administered_by(actor).values_list("pk", flat=True))
     people = User.objects.with_perm(
-        actions.ANSWER, backend="django.contrib.auth.backends.ModelBackend"
+        ANSWER, backend="django.contrib.auth.backends.ModelBackend"
     )
     return [
         person

@@ -39,6 +39,7 @@ from approvals.errors import ConflictError
 from approvals.gaps import FATES, gaps
 from approvals.models import PendingQuestion
 from approvals.models.question import State
+from approvals.rights import ANSWER
 from knowledge.actions import ActionError
 from knowledge.scoping import ScopedAdmin, actor_of
 from knowledge.scrubbing import ScrubbingError
@@ -183,7 +184,7 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
                 ],
                 "page": page,
                 "page_numbers": list(pages.get_elided_page_range(page.number)),
-                "may_settle": show in WORKED_ON and actor.has_perm(actions.ANSWER),
+                "may_settle": show in WORKED_ON and actor.has_perm(ANSWER),
                 "people": colleagues_of(actor),
                 "spans": SPANS,
                 "bulk_acts": BULK_ACTS,

@@ -11,12 +11,12 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from approvals.actions import ANSWER, APPROVE
 from approvals.admin.forms import AnswerForm
 from approvals.admin.showing import Item, is_put_off, item_of
 from approvals.models import PendingQuestion, Wording
 from approvals.models.question import Gap, State
 from approvals.queue import Preview, nearest_passages, preview, similar_questions
+from approvals.rights import ANSWER, APPROVE
 from knowledge.models import KnowledgeBase, User
 from knowledge.permissions import Reader
 from retrieval.results import Level, SearchResult

@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from approvals import actions
+from approvals import actions, rights
 from approvals.errors import ApprovalError, ConflictError, ForbiddenError
 from approvals.models import PendingQuestion
 from approvals.models.question import Channel, Gap, State
@@ -236,7 +236,7 @@ def test_of_two_answers_at_once_one_wins() -> None:
 def test_a_right_that_was_lost_meanwhile_opens_nothing(lost: str) -> None:
     layer = LayerFactory()
     person = approver_of(layer.knowledge_base)
-    assert person.has_perm(actions.ANSWER)
+    assert person.has_perm(rights.ANSWER)
     pending = pending_question(layer.knowledge_base)
     if lost == "knowledge base":
         deny(layer.knowledge_base, to=person, actor=None)
@@ -245,7 +245,7 @@ def test_a_right_that_was_lost_meanwhile_opens_nothing(lost: str) -> None:
     else:
         User.objects.filter(pk=person.pk).update(is_active=False)
 
-    assert not actions.may_act(person, pending)
+    assert not rights.may_act(person, pending)
     with pytest.raises(ForbiddenError):
         answered(pending, person, layer=layer)
     assert acts_on(pending) == ["was refused"]
