@@ -6,7 +6,7 @@ act at once one wins; the others get a ConflictError, and the audit names them t
 (REL-W4). Entries of the audit hold no word of a question or an answer.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -364,6 +364,7 @@ def publish(row: PendingQuestion, person: User) -> None:
     put_in(row, actor=person)
     row.state = State.APPROVED
     row.approved_by, row.approved_at = person, timezone.now()
+    row.first_approved_at = row.first_approved_at or row.approved_at
     row.revision += 1
     row.gap, row.gap_checked_at = Gap.UNKNOWN, None
     row.snoozed_until = None
@@ -402,6 +403,7 @@ def go_back_to_pending(row: PendingQuestion) -> None:
     row.revision += 1
     announce_withdrawal(row)
     row.state = State.PENDING
+    row.first_approved_at = None
     forget_answer(row)
     tell_askers_anew(row)
 
@@ -455,19 +457,25 @@ def reopen(pending: PendingQuestion, *, actor: User) -> PendingQuestion:
 
 
 def merge(
-    duplicates: Sequence[PendingQuestion], *, into: PendingQuestion, actor: User
+    duplicates: Sequence[PendingQuestion],
+    *,
+    into: PendingQuestion,
+    actor: User,
+    expected_versions: Mapping[int, int] | None = None,
 ) -> PendingQuestion:
     """Say of pending questions that they ask what another one asks (S2-APR-04).
 
     Their wordings and askers count for that one, and what becomes of it becomes of
-    them. One that others were merged into brings those along.
+    them. One that others were merged into brings those along. `expected_versions` are
+    those of the duplicates, by their ids, as the sender saw them.
     """
+    expected = expected_versions or {}
     states = (State.PENDING, State.APPROVED)
     with acting(into, actor, "merge", states=states, beside=duplicates) as act:
         for each in duplicates:
             row = locked(each)
             refuse_foreign(act.person, row)
-            refuse_late(row, (State.PENDING,), None)
+            refuse_late(row, (State.PENDING,), expected.get(row.pk))
             point_at(row, act.row)
             row.version += 1
             row.save()

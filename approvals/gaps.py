@@ -135,13 +135,16 @@ def duration_words(seconds: float) -> str:
 def answered_since(
     asked: QuerySet[PendingQuestion], since: date
 ) -> QuerySet[PendingQuestion]:
-    """Return what was approved from a day on, with the seconds that it took."""
+    """Return what got its answer from a day on, with the seconds that it took.
+
+    An answer that is changed later was there from its first approval on.
+    """
     waited = ExpressionWrapper(
-        F("approved_at") - F("first_asked_at"), output_field=DurationField()
+        F("first_approved_at") - F("first_asked_at"), output_field=DurationField()
     )
     rows: QuerySet[PendingQuestion] = (
-        asked.filter(state=State.APPROVED)
-        .annotate(day=TruncDate("approved_at"), took=Extract(waited, "epoch"))
+        asked.filter(first_approved_at__isnull=False)
+        .annotate(day=TruncDate("first_approved_at"), took=Extract(waited, "epoch"))
         .filter(day__gte=since)
         .order_by()
     )
@@ -165,8 +168,8 @@ def weeks_of(asked: QuerySet[PendingQuestion], mondays: Sequence[date]) -> list[
     waiting = (
         rows.filter(day__lt=mondays[0])
         .filter(
-            Q(state=State.PENDING)
-            | Q(state=State.APPROVED, pk__in=answers.values("pk"))
+            Q(state=State.PENDING, first_approved_at=None)
+            | Q(pk__in=answers.values("pk"))
         )
         .count()
     )
@@ -213,10 +216,10 @@ def layer_rows(
     bases = dict(
         KnowledgeBase.objects.administered_by(viewer).values_list("pk", "name")
     )
-    for state, gap, layer, asked_of in rows.order_by().values_list(
-        "state", "gap", "layer", "knowledge_base_ids"
+    for answered_at, gap, layer, asked_of in rows.order_by().values_list(
+        "first_approved_at", "gap", "layer", "knowledge_base_ids"
     ):
-        fate = fate_of(state, gap)
+        fate = "waiting" if answered_at is None else fate_of(gap)
         if fate != "waiting":
             names = [layers.get(layer, _("other layers"))]
         else:
@@ -241,10 +244,8 @@ def layer_rows(
     ]
 
 
-def fate_of(state: str, gap: str) -> str:
-    """Return which part of a layer's bar a question counts for."""
-    if state != State.APPROVED:
-        return "waiting"
+def fate_of(gap: str) -> str:
+    """Return which part of a layer's bar an answered question counts for."""
     return {Gap.CLOSED: "found", Gap.OPEN: "not_found"}.get(Gap(gap), "partly_found")
 
 
@@ -257,7 +258,8 @@ def uncovered_terms(asked: QuerySet[PendingQuestion], viewer: User) -> list[Term
     The passages are those of the knowledge bases that the viewer works on.
     """
     still_open = asked.filter(
-        Q(state=State.PENDING) | Q(state=State.APPROVED, gap=Gap.OPEN)
+        Q(state=State.PENDING, first_approved_at=None)
+        | Q(first_approved_at__isnull=False, gap=Gap.OPEN)
     )
     found_in = terms_of(
         Wording.objects.filter(pending__in=still_open.order_by())

@@ -86,7 +86,8 @@ def ignore(pending: PendingQuestion, actor: User, data: QueryDict) -> str:
 def merge(pending: PendingQuestion, actor: User, data: QueryDict) -> str:
     """Say that it asks what another one asks."""
     into = question_in(data, "into", actor)
-    actions.merge([pending], into=into, actor=actor)
+    seen = {pending.pk: version_in(data)}
+    actions.merge([pending], into=into, actor=actor, expected_versions=seen)
     return _("Merged. What becomes of the other question becomes of this one.")
 
 
@@ -159,6 +160,34 @@ VERBS: Final[Mapping[str, Verb]] = {
 }
 
 
+def ignore_one(pending: PendingQuestion, actor: User, data: QueryDict) -> str:
+    """Give one of several no answer; what a colleague wrote is not thrown away so."""
+    refuse_written(pending)
+    actions.ignore(
+        pending,
+        actor=actor,
+        because=data.get("because", ""),
+        expected_version=pending.version,
+    )
+    return ""
+
+
+# What is done to one of several questions.
+BULK_VERBS: Final[Mapping[str, Verb]] = {
+    "ignore": ignore_one,
+    "assign": assign,
+    "snooze": snooze,
+}
+
+
+def refuse_written(pending: PendingQuestion) -> None:
+    """Raise ApprovalError where an answer is written; a list does not show it."""
+    if pending.answer:
+        raise ApprovalError(
+            _("An answer is written already. Open the question to decide about it.")
+        )
+
+
 def merge_all(chosen: Sequence[PendingQuestion], actor: User) -> str:
     """Merge questions into the one of them that is wanted most."""
     if len(chosen) < 2:
@@ -166,7 +195,10 @@ def merge_all(chosen: Sequence[PendingQuestion], actor: User) -> str:
     into, *others = sorted(
         chosen, key=lambda each: (-each.asker_count, -each.asked_count, each.pk)
     )
-    actions.merge(others, into=into, actor=actor)
+    for each in others:
+        refuse_written(each)
+    seen = {each.pk: each.version for each in others}
+    actions.merge(others, into=into, actor=actor, expected_versions=seen)
     return ngettext(
         "One question now points to “%(question)s”.",
         "%(number)s questions now point to “%(question)s”.",

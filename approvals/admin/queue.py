@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from approvals import actions, instruction
-from approvals.admin.acting import VERBS, colleagues_of, merge_all
+from approvals.admin.acting import BULK_VERBS, VERBS, colleagues_of, merge_all
 from approvals.admin.forms import GUARDED, AnswerForm
 from approvals.admin.marking import shown_marks
 from approvals.admin.showing import (
@@ -388,7 +388,7 @@ def done_one_by_one(
     refusals: Counter[str] = Counter()
     for pending in chosen:
         try:
-            VERBS[name](pending, actor_of(request), request.POST)
+            BULK_VERBS[name](pending, actor_of(request), request.POST)
         except ActionError as refused:
             refusals[str(refused)] += 1
     done = len(chosen) - refusals.total()

@@ -222,6 +222,6 @@ def summary_of(questions: QuerySet[PendingQuestion], user: User) -> list[Tile]:
         age = duration_words(waited.total_seconds())
         tiles.append(Tile(age, _("waits the oldest")))
         tiles.append(Tile(str(old.count()), _("wait longer than a week")))
-    answered = questions.filter(state=State.APPROVED, approved_at__gte=since).count()
+    answered = questions.filter(first_approved_at__gte=since).count()
     tiles.append(Tile(str(answered), _("answered in the last seven days")))
     return tiles

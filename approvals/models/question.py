@@ -87,6 +87,8 @@ class PendingQuestion(models.Model):
     `layer`, `author` and `answered_at` are what was written last. While the state is
     pending, it waits for an approval by another person where `four_eyes` is set; where
     there is a `source` already, the answer that was approved before still serves.
+    `first_approved_at` is since when it has had an approved answer, however often that
+    was changed; a withdrawal ends it.
     `revision` counts approvals and withdrawals, `announced_revision` is the last of
     them that agent clients were told of. `version` rises with every act, so that a form
     which shows an older one is refused.
@@ -174,6 +176,9 @@ class PendingQuestion(models.Model):
         related_name="+",
     )
     approved_at = models.DateTimeField(_("approved"), null=True, blank=True)
+    first_approved_at = models.DateTimeField(
+        _("first approved"), null=True, editable=False
+    )
     gap = models.CharField(
         _("gap"), max_length=6, choices=Gap, default=Gap.UNKNOWN, blank=True
     )

@@ -58,6 +58,7 @@ def approved(text: str, *bases: KnowledgeBase, **fields: Any) -> PendingQuestion
         text,
         *bases,
         **{
+            "first_approved_at": fields.get("approved_at", now),
             "state": State.APPROVED,
             "answer": "It is in the cabinet beside the lift.",
             "question_as_answered": text,

@@ -102,7 +102,7 @@ def test_only_questions_of_ones_own_knowledge_bases_are_there(
         assert client.post(page_of(name, hidden)).status_code == 404
     assert client.get(page_of("change", hidden)).status_code == 404
     # Neither by its number in a form of another question.
-    sent(client, both, act="merge", into=str(hidden.public_id))
+    sent(client, both, act="merge", into=str(hidden.public_id), version=both.version)
     client.post(
         page_of("bulk"),
         {"act": "ignore", "because": "No.", "chosen": [str(hidden.public_id)]},
@@ -213,7 +213,10 @@ def test_questions_are_sorted_one_by_one_and_together(
         waiting(f"Question {number}?", base, asked_count=9 - number)
         for number in range(5)
     )
-    sent(client, others[0], act="merge", into=str(wanted.public_id))
+    into = {"act": "merge", "into": str(wanted.public_id)}
+    late = sent(client, others[0], **into, version=others[0].version + 1)
+    assert "Somebody changed this question meanwhile" in late.content.decode()
+    sent(client, others[0], **into, version=others[0].version)
     sent(client, others[1], act="assign", person=approver.pk)
     sent(client, others[1], act="snooze", days=7)
     page = client.post(
@@ -246,6 +249,20 @@ def test_questions_are_sorted_one_by_one_and_together(
         follow=True,
     )
     assert "One question now points to" in merged.content.decode()
+
+
+def test_an_answer_that_is_written_is_not_thrown_away_with_others(
+    client: Client, terrace: Any
+) -> None:
+    base = terrace.knowledge_base
+    wanted = waiting("Where is the lift?", base, asker_count=5)
+    written = waiting("Where is the yard?", base, answer="Behind the house.")
+    chosen = [str(each.public_id) for each in (wanted, written)]
+    for act in ({"act": "ignore", "because": "No."}, {"act": "merge"}):
+        page = client.post(page_of("bulk"), {**act, "chosen": chosen}, follow=True)
+        assert "An answer is written already" in page.content.decode()
+    written.refresh_from_db()
+    assert (written.state, written.answer) == (State.PENDING, "Behind the house.")
 
 
 def test_what_a_form_names_wrongly_is_said_in_a_sentence(
@@ -314,14 +331,28 @@ def test_gaps_are_counted_by_week_and_layer_with_the_words_nobody_covers(
         gap=Gap.CLOSED,
     )
     waiting("Of another house?", KnowledgeBaseFactory(), at=ago(days=15))
+    # Changed later, and waiting for a second person now: answered since the first time.
+    for state in (
+        {"approved_at": ago(days=1)},
+        {"state": State.PENDING, "approved_at": None},
+    ):
+        approved(
+            "Is there a sauna beside the pool?",
+            base,
+            at=ago(days=15),
+            layer=terrace,
+            first_approved_at=ago(days=13),
+            gap=Gap.CLOSED,
+            **state,
+        )
     found = gaps(13, approver)
-    assert sum(week.asked for week in found.weeks) == 3
-    assert sum(week.answered for week in found.weeks) == 1
+    assert sum(week.asked for week in found.weeks) == 5
+    assert sum(week.answered for week in found.weeks) == 3
     assert found.weeks[-1].open == 2
     assert found.median == "2 days"
     layers = {row.name: dict(row.counts) for row in found.layers}
     assert layers["House rules, no layer yet"]["waiting"] == 2
-    assert layers[str(terrace)]["found"] == 1
+    assert layers[str(terrace)]["found"] == 2
     terms = {term.text: term.questions for term in found.terms}
     # What a passage holds in another form is covered; the sauna's gap is closed.
     assert terms["gazebo"] == 2
