@@ -184,6 +184,11 @@ def check_answer(
     )
 
 
+def is_kept(text: str, kept: Sequence[str]) -> bool:
+    """Tell whether a mark's text is among those that a person keeps on purpose."""
+    return _folded(text) in {_folded(each) for each in kept}
+
+
 def refusal(marks: Sequence[Mark]) -> str:
     """Return what is said to a person about marks that are left, "" for none."""
     if not marks:

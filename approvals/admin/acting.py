@@ -14,11 +14,11 @@ from approvals import actions
 from approvals.errors import ApprovalError
 from approvals.models import PendingQuestion
 from approvals.rights import ANSWER
+from knowledge.access import who_may_some
 from knowledge.admin.parts import is_key
 from knowledge.models import KnowledgeBase, User
 
 MOST_DAYS: Final = 366
-MOST_PEOPLE: Final = 50
 
 # From a question, whoever acts and what was sent to what is said afterwards.
 Verb = Callable[[PendingQuestion, User, QueryDict], str]
@@ -65,15 +65,20 @@ def days_in(data: QueryDict) -> int:
 
 def colleagues_of(actor: User) -> list[User]:
     """Return who may answer questions and works on a knowledge base of the person's."""
-    own = set(KnowledgeBase.objects.administered_by(actor).values_list("pk", flat=True))
-    people = User.objects.with_perm(
-        ANSWER, backend="django.contrib.auth.backends.ModelBackend"
+    bases = KnowledgeBase.objects.administered_by(actor)
+    own = list(bases.values_list("pk", flat=True))
+    people = list(
+        User.objects.with_perm(
+            ANSWER, backend="django.contrib.auth.backends.ModelBackend"
+        )
+        .filter(is_staff=True)
+        .order_by("username")
     )
+    readers = who_may_some([person.pk for person in people], own)
     return [
         person
-        for person in people.filter(is_staff=True).order_by("username")[:MOST_PEOPLE]
-        if person == actor
-        or KnowledgeBase.objects.administered_by(person).filter(pk__in=own).exists()
+        for person in people
+        if person == actor or person.pk in readers or (own and person.is_superuser)
     ]
 
 

@@ -5,14 +5,14 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db import models, transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from approvals.mailing import is_address
-from approvals.models import Contact
+from approvals.models import Contact, Notification
 from approvals.models.notification import ContactKind
 from approvals.notifying import rotate_secret, secrets_of
 from approvals.webhooks import refusal_of
@@ -66,15 +66,29 @@ class ContactAdmin(ScopedAdmin[Contact]):
     search_fields = ("user__username",)
     actions = ("give_new_secret",)
 
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Contact]:
+        """Add what became of the newest message, for all of a list at once."""
+        newest = Notification.objects.filter(contact=models.OuterRef("pk")).order_by(
+            "-created_at", "-pk"
+        )
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(
+                told_at=models.Subquery(newest.values("created_at")[:1]),
+                told_sent_at=models.Subquery(newest.values("sent_at")[:1]),
+                told_problem=models.Subquery(newest.values("problem")[:1]),
+            )
+        )
+
     @admin.display(description=gettext_lazy("last message"))
-    def state(self, obj: Contact) -> str:
+    def state(self, obj: Any) -> str:
         """What became of the newest message."""
-        newest = obj.notifications.order_by("-created_at").first()
-        if newest is None:
+        if obj.told_at is None:
             return "–"
-        if newest.sent_at is not None:
+        if obj.told_sent_at is not None:
             return _("sent")
-        return newest.problem or _("waits")
+        return obj.told_problem or _("waits")
 
     def formfield_for_foreignkey(
         self, db_field: Any, request: HttpRequest, **kwargs: Any
@@ -101,19 +115,33 @@ class ContactAdmin(ScopedAdmin[Contact]):
         form: Any,
         change: bool,  # noqa: FBT001
     ) -> None:
-        """Save with the audit entry; a new webhook's secret is shown once."""
+        """Save with the audit entry; a new webhook's secret is shown once.
+
+        Of a contact that is there already only what was changed is written, so that a
+        new secret or a summary of that moment is not undone.
+        """
         with transaction.atomic():
-            super().save_model(request, obj, form, change)
+            held = Contact.objects.select_for_update(of=("self",)).filter(pk=obj.pk)
+            if not change:
+                obj.save()
+            elif not held.exists():
+                raise Http404(_("Not found."))
+            else:
+                obj.save(update_fields=form.changed_data)
             record(
                 actor_of(request),
                 "changed" if change else "created",
                 obj,
                 fields=sorted(form.changed_data),
             )
-        if obj.kind == ContactKind.WEBHOOK and not change:
+        is_new = not change or "kind" in form.changed_data
+        if obj.kind == ContactKind.WEBHOOK and is_new:
             self.show_secret(request, obj, secrets_of(obj)[0])
 
-    @admin.action(description=gettext_lazy("Give a new secret (the old holds a day)"))
+    @admin.action(
+        description=gettext_lazy("Give a new secret (the old holds a day)"),
+        permissions=["change"],
+    )
     def give_new_secret(
         self, request: HttpRequest, queryset: models.QuerySet[Contact]
     ) -> HttpResponse:

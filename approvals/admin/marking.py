@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from approvals.privacy import check_answer
+from approvals.privacy import check_answer, is_kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,6 @@ def shown_marks(texts: Mapping[str, str], kept: Sequence[str]) -> list[ShownMark
     Raises ScrubbingError where it takes too long.
     """
     question, answer = texts["question"], texts["answer"]
-    left = {mark.text for mark in check_answer(question, answer, kept)}
     places: dict[str, list[Place]] = {}
     reasons: dict[str, str] = {}
     for mark in check_answer(question, answer):
@@ -41,6 +40,6 @@ def shown_marks(texts: Mapping[str, str], kept: Sequence[str]) -> list[ShownMark
         places.setdefault(mark.text, []).append(Place(mark.place, mark.start, mark.end))
     return [
         # The guard is pure; its reasons are put into the page's language here.
-        ShownMark(text, _(reasons[text]), tuple(where), text not in left)
+        ShownMark(text, _(reasons[text]), tuple(where), is_kept(text, kept))
         for text, where in places.items()
     ]

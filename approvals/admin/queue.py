@@ -142,6 +142,8 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
             ),
             "with_preview": with_preview,
             "preview": preview_of(form) if with_preview else None,
+            # What was sent for a question that takes no answer any more.
+            "is_unsent": form.is_bound and not story.may_answer,
         }
         return self.page(request, context, story=story, status=status)
 
@@ -185,7 +187,7 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
                 "page": page,
                 "page_numbers": list(pages.get_elided_page_range(page.number)),
                 "may_settle": show in WORKED_ON and actor.has_perm(ANSWER),
-                "people": colleagues_of(actor),
+                "people": colleagues_of(actor) if actor.has_perm(ANSWER) else (),
                 "spans": SPANS,
                 "bulk_acts": BULK_ACTS,
                 "summary": summary_of(questions, actor) if story is None else (),
@@ -406,8 +408,9 @@ def marks_of(texts: Mapping[str, str], request: HttpRequest) -> dict[str, Any]:
     """Return what may be personal in texts, or why it could not be looked for."""
     try:
         marks = shown_marks(texts, request.POST.getlist("kept"))
-    except ScrubbingError as error:
-        return {"marks": [], "problem": str(error)}
+    except ScrubbingError:
+        problem = _("This text could not be looked through. Make it shorter.")
+        return {"marks": [], "problem": problem}
     return {"marks": marks, "problem": ""}
 
 

@@ -12,7 +12,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from approvals.admin.forms import AnswerForm
-from approvals.admin.showing import Item, is_put_off, item_of
+from approvals.admin.showing import Item, is_put_off, item_of, part_with
 from approvals.models import PendingQuestion, Wording
 from approvals.models.question import Gap, State
 from approvals.queue import Preview, nearest_passages, preview, similar_questions
@@ -78,6 +78,7 @@ class Story:
     near: Near
     source_url: str
     history_url: str
+    edit_url: str
     addresses: Mapping[str, str]
 
 
@@ -117,12 +118,20 @@ def story_of(pending: PendingQuestion, user: User, words: str, *, edits: bool) -
         history_url=reverse(
             "admin:approvals_pendingquestion_history", args=[pending.pk]
         ),
+        edit_url=edit_address(pending, words),
         addresses={
             name: reverse(f"admin:approvals_pendingquestion_{name}", args=[pending.pk])
             + words
             for name in ADDRESSES
         },
     )
+
+
+def edit_address(pending: PendingQuestion, words: str) -> str:
+    """Return the page that opens the form over a written answer, in the same part."""
+    page = reverse("admin:approvals_pendingquestion_change", args=[pending.pk])
+    words = words or f"?show={part_with(pending)}"
+    return f"{page}{words}&edit=1"
 
 
 def source_address(pending: PendingQuestion, user: User) -> str:

@@ -1,11 +1,12 @@
 """Which agent clients are told of answers, and how."""
 
-from typing import Any
+from typing import Any, Final
 
 from django import forms
-from django.contrib import admin
-from django.db import transaction
-from django.http import HttpRequest
+from django.contrib import admin, messages
+from django.db import models, transaction
+from django.db.models.functions import Coalesce
+from django.http import Http404, HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -15,6 +16,16 @@ from approvals.pushing import secret_for
 from approvals.webhooks import refusal_of
 from knowledge.models.audit import record
 from knowledge.scoping import ScopedAdmin, actor_of
+
+# What a form may change of a client at the outbox.
+WRITTEN: Final = (
+    "channel",
+    "push_url",
+    "secret_number",
+    "push_attempts",
+    "push_after",
+    "push_problem",
+)
 
 
 class SubscriberForm(forms.ModelForm[Subscriber]):
@@ -59,13 +70,30 @@ class SubscriberAdmin(ScopedAdmin[Subscriber]):
     fields = (
         "channel",
         "push_url",
-        "secret",
         "renew",
         "last_sequence",
         "waiting",
         "problem",
     )
-    readonly_fields = ("secret", "last_sequence", "waiting", "problem")
+    readonly_fields = ("last_sequence", "waiting", "problem")
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Subscriber]:
+        """Add how much is not confirmed yet, for all of a list at once."""
+        unconfirmed = (
+            Delivery.objects.filter(
+                client=models.OuterRef("client"), acknowledged_at=None
+            )
+            .order_by()
+            .values("client")
+            .annotate(number=models.Count("pk"))
+        )
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(
+                unconfirmed=Coalesce(models.Subquery(unconfirmed.values("number")), 0)
+            )
+        )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Nobody: a client is here from its first ask on."""
@@ -83,23 +111,14 @@ class SubscriberAdmin(ScopedAdmin[Subscriber]):
         return _("signed messages") if obj.push_url else _("asking by itself")
 
     @admin.display(description=gettext_lazy("not acknowledged"))
-    def waiting(self, obj: Subscriber) -> int:
+    def waiting(self, obj: Any) -> int:
         """How much it has not confirmed yet."""
-        return Delivery.objects.filter(
-            client=obj.client_id, acknowledged_at=None
-        ).count()
+        return int(obj.unconfirmed)
 
     @admin.display(description=gettext_lazy("last problem"))
     def problem(self, obj: Subscriber) -> str:
         """What went wrong with the last message."""
         return obj.push_problem or "–"
-
-    @admin.display(description=gettext_lazy("signed with"))
-    def secret(self, obj: Subscriber) -> str:
-        """The secret that its receiver checks messages with."""
-        if not obj.push_url:
-            return _("It is shown here once there is an address.")
-        return format_html("<code>{}</code>", secret_for(obj))
 
     def save_model(
         self,
@@ -108,10 +127,26 @@ class SubscriberAdmin(ScopedAdmin[Subscriber]):
         form: Any,
         change: bool,  # noqa: FBT001
     ) -> None:
-        """Save with the audit entry; what failed before is tried anew."""
-        if form.cleaned_data.get("renew"):
-            obj.secret_number += 1
+        """Save with the audit entry; what failed before is tried anew.
+
+        Only what the form decides is written: deliveries are numbered meanwhile. The
+        secret is shown when messages begin, and when it is a new one.
+        """
+        renews = bool(form.cleaned_data.get("renew"))
         obj.push_attempts, obj.push_after, obj.push_problem = 0, None, ""
         with transaction.atomic():
-            super().save_model(request, obj, form, change)
+            rows = Subscriber.objects.select_for_update(of=("self",))
+            held = rows.filter(pk=obj.pk).first()
+            if held is None:
+                raise Http404(_("Not found."))
+            obj.secret_number = held.secret_number + renews
+            obj.save(update_fields=WRITTEN)
             record(actor_of(request), "changed", obj, fields=sorted(form.changed_data))
+        if obj.push_url and (renews or not held.push_url):
+            said = _("Answers to %(client)s are signed with this secret. Copy it now:")
+            messages.success(
+                request,
+                format_html(
+                    "{} <code>{}</code>", said % {"client": obj}, secret_for(obj)
+                ),
+            )

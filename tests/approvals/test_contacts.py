@@ -3,18 +3,27 @@
 import re
 
 import pytest
-from django.test import Client
+from django.contrib import admin
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.http import Http404
+from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from approvals.admin.contacts import ContactAdmin
 from approvals.models import Contact
-from approvals.notifying import secrets_of
+from approvals.notifying import rotate_secret, secrets_of
 from knowledge.models import AuditEntry, User
-from tests.approvals.channels import hook_contact, mail_contact
+from tests.approvals.channels import hook_contact, mail_contact, told
 from tests.approvals.gaps import approver_of
+from tests.approvals.shown import waiting
 from tests.factories import LayerFactory, StaffFactory
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/approvals/contact/"
+HOOK = "https://chat.example/in"
 
 
 def signed_in(user: User) -> Client:
@@ -35,6 +44,21 @@ def add(client: Client, user: User, **fields: object) -> tuple[str, Contact | No
     }
     page = client.post(f"{PAGE}add/", form, follow=True).content.decode()
     return page, Contact.objects.order_by("-pk").first()
+
+
+def change(client: Client, contact: Contact, **fields: object) -> str:
+    """Change a contact by its form, and return the page that follows."""
+    form = {
+        "user": contact.user_id,
+        "kind": contact.kind,
+        "address": contact.address,
+        "pace": contact.pace,
+        "is_active": "on",
+        **fields,
+    }
+    page = client.post(f"{PAGE}{contact.pk}/change/", form, follow=True)
+    contact.refresh_from_db()
+    return page.content.decode()
 
 
 @pytest.mark.req("S2-APR-02", "S2-APR-10")
@@ -106,6 +130,64 @@ def test_a_webhooks_secret_is_shown_once_and_can_be_changed(settings: Settings) 
     made.refresh_from_db()
     (second,) = re.findall(r"whsec_[\w+/=]+", page)
     assert secrets_of(made) == [second, first]
+    assert "whsec_" not in client.get(PAGE).content.decode()
+    # Who may only look gives none.
+    looker = StaffFactory()
+    looker.user_permissions.add(Permission.objects.get(codename="view_contact"))
+    own = hook_contact(looker)
+    form["_selected_action"] = [own.pk]
+    page = signed_in(looker).post(PAGE, form, follow=True).content.decode()
+    own.refresh_from_db()
+    assert ("whsec_" in page, own.secret_number) == (False, 1)
+
+
+def test_a_mail_contact_that_becomes_a_webhook_is_shown_its_secret(
+    settings: Settings,
+) -> None:
+    settings.STRATA_WEBHOOK_HOSTS = ["chat.example"]
+    person = approver_of(LayerFactory().knowledge_base)
+    contact = mail_contact(person)
+    page = change(signed_in(person), contact, kind="webhook", address=HOOK)
+    assert secrets_of(contact)[0] in page
+
+
+def test_what_happens_while_a_form_is_open_is_not_undone(settings: Settings) -> None:
+    settings.STRATA_WEBHOOK_HOSTS = ["chat.example"]
+    person = approver_of(LayerFactory().knowledge_base)
+    contact = hook_contact(person)
+    request = RequestFactory().post("/")
+    request.user = person
+    site = ContactAdmin(Contact, admin.site)
+    form = site.get_form(request, contact, change=True)(
+        {"user": person.pk, "kind": "webhook", "address": HOOK, "pace": "daily"},
+        instance=Contact.objects.get(pk=contact.pk),
+    )
+    assert form.is_valid(), form.errors
+    rotate_secret(contact, actor=person)
+    site.save_model(request, form.save(commit=False), form, change=True)
+    contact.refresh_from_db()
+    assert (contact.pace, contact.secret_number) == ("daily", 2)
+    contact.delete()
+    with pytest.raises(Http404):
+        site.save_model(request, form.instance, form, change=True)
+
+
+def test_a_longer_list_costs_no_more_queries() -> None:
+    base = LayerFactory().knowledge_base
+    client = signed_in(StaffFactory(is_superuser=True))
+    pending = waiting("Where is the lift?", base)
+    sent = told(mail_contact(approver_of(base)), pending)
+    sent.sent_at = timezone.now()
+    sent.save()
+    with CaptureQueriesContext(connection) as few:
+        assert ">sent<" in client.get(PAGE).content.decode()
+    for _number in range(5):
+        refused = told(mail_contact(approver_of(base)), pending)
+        refused.problem = "The server is full."
+        refused.save()
+    with CaptureQueriesContext(connection) as many:
+        assert "The server is full." in client.get(PAGE).content.decode()
+    assert len(many) == len(few)
 
 
 def test_layers_of_others_are_not_offered() -> None:

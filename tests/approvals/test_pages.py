@@ -4,7 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django.fixtures import Settings
@@ -179,6 +181,16 @@ def test_an_answer_that_comes_too_late_is_not_lost(
     assert "I was slow." in page.content.decode()
     pending.refresh_from_db()
     assert pending.answer == ANSWER
+    # Nor where the question takes none any more.
+    ignored = waiting("Where is the cellar?", terrace.knowledge_base)
+    actions.ignore(ignored, actor=colleague, because="No.")
+    page = client.post(page_of("act", ignored), written(ignored, terrace))
+    assert page.status_code == 409
+    shown = page.content.decode()
+    assert "This question is ignored by now." in shown
+    assert "takes no answer as it stands now" in shown
+    assert ANSWER in shown
+    assert "data-answer" not in shown
 
 
 @pytest.mark.req("S2-APR-02")
@@ -198,6 +210,9 @@ def test_with_four_eyes_another_person_approves(
     page = colleague.get(page_of("change", pending))
     assert 'value="approve"' in page.content.decode()
     assert page.context["current"] == "approval"
+    anew = f"{page_of('change', pending)}?show=approval&amp;edit=1"
+    for address in (page_of("change", pending), anew.replace("&amp;edit=1", "")):
+        assert f'href="{anew}"' in colleague.get(address).content.decode()
     sent(colleague, pending, act="approve", version=pending.version)
     pending.refresh_from_db()
     assert pending.state == State.APPROVED
@@ -285,6 +300,22 @@ def test_what_a_form_names_wrongly_is_said_in_a_sentence(
     assert not AuditEntry.objects.filter(verb="ignored").exists()
 
 
+def test_all_colleagues_are_offered_whoever_else_there_is(
+    client: Client, terrace: Any, approver: User
+) -> None:
+    waiting(QUESTION, terrace.knowledge_base)
+    with CaptureQueriesContext(connection) as few:
+        client.get(page_of("changelist"))
+    far = KnowledgeBaseFactory()
+    for number in range(51):
+        approver_of(far, username=f"a{number}")
+    colleague = approver_of(terrace.knowledge_base, username="zoe")
+    with CaptureQueriesContext(connection) as many:
+        page = client.get(page_of("changelist"))
+    assert page.context["people"] == [approver, colleague]
+    assert len(many) == len(few)
+
+
 def test_who_is_writing_is_shown_to_the_others(client: Client, terrace: Any) -> None:
     pending = waiting(QUESTION, terrace.knowledge_base)
     assert b"data-locked" not in client.post(page_of("lock", pending)).content
@@ -352,7 +383,7 @@ def test_gaps_are_counted_by_week_and_layer_with_the_words_nobody_covers(
     assert found.median == "2 days"
     layers = {row.name: dict(row.counts) for row in found.layers}
     assert layers["House rules, no layer yet"]["waiting"] == 2
-    assert layers[str(terrace)]["found"] == 2
+    assert layers[str(terrace)]["found"] == 3
     terms = {term.text: term.questions for term in found.terms}
     # What a passage holds in another form is covered; the sauna's gap is closed.
     assert terms["gazebo"] == 2

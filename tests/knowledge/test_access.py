@@ -14,6 +14,7 @@ from knowledge.access import (
     groups_with,
     people_who_may,
     people_with,
+    who_may_some,
 )
 from knowledge.models import KnowledgeBase, Passage, Source, User
 from knowledge.models.source import SourceState
@@ -63,6 +64,12 @@ def test_who_may_agrees_with_the_resolver_of_each_person() -> None:
         denied = people_with(base, Access.DENY)
         for user in denied:
             assert base.pk not in scope_of[user.pk].searchable
+    active = [user.pk for user in people if user.is_active]
+    bases = [base.pk for base in worlds.base_of.values()]
+    for some in (bases[:1], bases[1:], []):
+        assert who_may_some(active, some) == {
+            pk for pk in active if scope_of[pk].searchable & set(some)
+        }
 
 
 @pytest.mark.req("S3-VIS-02")

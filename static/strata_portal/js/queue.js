@@ -140,14 +140,17 @@ form?.querySelector("[data-preview-button]")?.addEventListener("click", async (e
     button.disabled = false;
 });
 
-/* Lock: from the first word on, renewed while the page is open, given back on leaving */
+/* Lock: from the first word on, renewed while one writes, given back on leaving */
 
 const notice = form?.querySelector("[data-lock-notice]");
 let held = false;
 // Whether somebody else was quicker, after a first word was written here.
 let waits = false;
+let typedAt = 0;
+let lockedAt = 0;
 
 const lock = async () => {
+    lockedAt = Date.now();
     const response = await send(form.dataset.lockAddress).catch(() => null);
     if (!response?.ok) return;
     const answer = await fragment(response);
@@ -158,13 +161,15 @@ const lock = async () => {
 };
 
 form?.addEventListener("input", () => {
-    if (held) return;
+    typedAt = Date.now();
+    // A page that is left open without a word must not keep others from answering.
+    if (held && typedAt - lockedAt < RENEW_MS) return;
     held = true;
     lock();
 });
 
 setInterval(() => {
-    if (held || waits) lock();
+    if (waits || (held && typedAt > lockedAt)) lock();
 }, RENEW_MS);
 
 form?.addEventListener("submit", () => {
