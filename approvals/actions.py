@@ -53,7 +53,7 @@ from knowledge.models import ApiToken, KnowledgeBase, Layer, User
 from knowledge.models.audit import record
 from knowledge.permissions import Reader
 from knowledge.sanitizing import InvalidTextError, clean_document_text, clean_query
-from knowledge.scrubbing import ScrubbingError
+from knowledge.scrubbing import ScrubbingError, scrub
 from retrieval.log import as_kept
 from retrieval.models import Interaction
 
@@ -635,8 +635,8 @@ def cleaned_answer(text: str) -> str:
 
 
 def cleaned_reason(text: str) -> str:
-    """Return a reason in one line, cut to what is kept."""
-    return " ".join(clean_document_text(text)[0].split())[:LONGEST_REASON]
+    """Return a reason in one line, scrubbed, cut to what is kept."""
+    return scrub(" ".join(clean_document_text(text)[0].split()))[:LONGEST_REASON]
 
 
 def required_reason(text: str) -> str:

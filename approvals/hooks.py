@@ -22,6 +22,7 @@ from approvals.receiving import Outcome, Receipt, take_reply
 from approvals.replies import Mail, Reply, read_mail, read_reply
 from approvals.webhooks import SignatureError, secret_of, verify
 from knowledge.models.audit import record
+from knowledge.scrubbing import scrub
 
 logger = logging.getLogger(__name__)
 
@@ -158,7 +159,8 @@ def tell_sender(notification: Notification, sentence: str, message_id: str) -> N
                 pending=notification.pending,
                 event=Event.REFUSED,
                 round=rounds.count(),
-                note=sentence,
+                # It names what was found, for the sender alone; nothing of a bank stays.
+                note=scrub(sentence),
             )
         ],
         ignore_conflicts=True,

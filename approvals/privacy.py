@@ -45,7 +45,6 @@ WHY: Final = {
     "order": "This looks like the number of an order, a parcel or a customer.",
     "identity": "This looks like the number of an identity document or a person.",
 }
-KINDS: Final = tuple(WHY)
 _BANK: Final = {IBAN: "iban", BIC: "bic", CARD: "card", ACCOUNT: "account"}
 
 # Where numbers without a country's code are from, by language.
@@ -123,7 +122,7 @@ _YEAR = re.compile(r"(?:^|[-/])(?:19|20)[0-9]{2}$")
 class Mark:
     """A detail that may be personal: `text` is what stands at `start` to `end`.
 
-    `kind` is one of KINDS, `why` says so in words. `place` is "question" or "answer"
+    `kind` is one of those in WHY, `why` says so in words. `place` is "question" or "answer"
     where both were looked at.
     """
 

@@ -36,7 +36,14 @@ def due() -> QuerySet[Subscriber]:
 
 def push_all() -> int:
     """Send what is due to everybody; returns how much was taken."""
-    return sum(push(subscriber.pk) for subscriber in due())
+    sent = 0
+    for subscriber in due():
+        try:
+            sent += push(subscriber.pk)
+        except Exception:
+            # Its attempt is counted; the other clients must not wait for it.
+            logger.exception("deliveries to client %s failed", subscriber.pk)
+    return sent
 
 
 def push(client_id: int) -> int:
@@ -54,6 +61,9 @@ def push(client_id: int) -> int:
             if subscriber is None:
                 break
             delivery = next_for(subscriber)
+            if delivery is None:
+                # The client fetched it meanwhile.
+                break
             # Before it is tried: what kills the worker is not tried at once again.
             put_off(subscriber)
         problem = send(subscriber, delivery)
@@ -64,12 +74,12 @@ def push(client_id: int) -> int:
     return sent
 
 
-def next_for(subscriber: Subscriber) -> Delivery:
-    """Return the first delivery that a client has not got yet."""
+def next_for(subscriber: Subscriber) -> Delivery | None:
+    """Return the first delivery that a client has not got yet, or None."""
     waiting = Delivery.objects.filter(
         client=subscriber.client, acknowledged_at=None, pushed_at=None
     )
-    return waiting.order_by("sequence")[0]
+    return waiting.order_by("sequence").first()
 
 
 def put_off(subscriber: Subscriber) -> None:

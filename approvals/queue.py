@@ -45,6 +45,16 @@ def wanted_first(user: User) -> QuerySet[PendingQuestion]:
     )
 
 
+def waiting_for(user: User) -> QuerySet[PendingQuestion]:
+    """Return those that wait for an answer and are not put off, the most wanted first."""
+    return wanted_first(user).filter(answer="").exclude(snoozed_until__gt=Now())
+
+
+def awaiting_for(user: User) -> QuerySet[PendingQuestion]:
+    """Return those of a person's questions whose answer waits for approval."""
+    return PendingQuestion.objects.administered_by(user).open().exclude(answer="")
+
+
 @dataclass(frozen=True, slots=True)
 class Backlog:
     """How many questions wait for an answer, and since when the oldest of them."""
@@ -56,10 +66,7 @@ class Backlog:
 def backlog_of(user: User) -> Backlog:
     """Return what waits for a member of staff, but for what is put off (S2-APR-09)."""
     found = (
-        PendingQuestion.objects.administered_by(user)
-        .open()
-        .filter(answer="")
-        .exclude(snoozed_until__gt=Now())
+        waiting_for(user)
         .order_by()
         .aggregate(count=Count("pk"), oldest=Min("first_asked_at"))
     )

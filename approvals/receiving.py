@@ -15,9 +15,10 @@ from approvals.actions import approve, ignore, propose_answer
 from approvals.errors import ApprovalError, ConflictError, ForbiddenError
 from approvals.models import Notification, PendingQuestion, ReceivedReply
 from approvals.models.notification import Event
-from approvals.notifying import may_act
 from approvals.replies import Reply
-from knowledge.models import KnowledgeBase, Layer, User
+from approvals.rights import ANSWER, APPROVE, may_act
+from knowledge.actions import ActionError
+from knowledge.models import Layer, User
 from knowledge.models.audit import record
 
 
@@ -72,7 +73,7 @@ def act_on(notification: Notification, reply: Reply) -> Receipt:
     if pending is None:
         record(person, "came too late for", notification, act="reply")
         return Receipt(Outcome.LATE, _("This question has been deleted."))
-    if not may_act(person, pending, Event.ASKED):
+    if not may_act(person, pending, APPROVE if reply.approves else ANSWER):
         record(person, "was refused", pending, act="reply")
         return Receipt(Outcome.NOT_FOUND)
     try:
@@ -82,7 +83,7 @@ def act_on(notification: Notification, reply: Reply) -> Receipt:
         return Receipt(Outcome.NOT_FOUND)
     except ConflictError as error:
         return Receipt(Outcome.LATE, str(error))
-    except ApprovalError as error:
+    except ActionError as error:
         record(person, "sent a reply that was refused to", pending)
         return Receipt(Outcome.REFUSED, str(error))
     return Receipt(Outcome.TAKEN)
@@ -92,31 +93,43 @@ def refuse_late(
     notification: Notification, pending: PendingQuestion, reply: Reply, person: User
 ) -> None:
     """Raise ConflictError for a reply that is past its time."""
+    if problem := lateness_of(notification, pending, reply):
+        record(person, "came too late for", pending, act="reply")
+        raise ConflictError(problem)
+
+
+def lateness_of(
+    notification: Notification, pending: PendingQuestion, reply: Reply
+) -> str:
+    """Return why a reply is past its time, "" where it is not."""
     if not notification.takes_replies:
-        record(person, "came too late for", pending, act="reply")
-        raise ConflictError(
-            _("This message is too old to reply to. Answer in the portal.")
+        return _("This message is too old to reply to. Answer in the portal.")
+    if reply.approves:
+        # Nobody approves what they were not shown.
+        shows_none = notification.version == 0
+        return _("This message shows no answer to approve.") if shows_none else ""
+    if pending.is_awaiting_approval:
+        return _(
+            "Somebody has answered this question; their answer waits for approval."
         )
-    if pending.is_awaiting_approval and not reply.approves:
-        record(person, "came too late for", pending, act="reply")
-        raise ConflictError(
-            _("Somebody has answered this question; their answer waits for approval.")
-        )
+    if notification.event == Event.AWAITING and not reply.ignores:
+        # Whoever was asked to approve wrote more than the word; no answer is meant.
+        return _("The answer that this message shows does not wait any more.")
+    return ""
 
 
 def carry_out(
     pending: PendingQuestion, reply: Reply, notification: Notification, person: User
 ) -> None:
-    """Answer, ignore or approve; raises ApprovalError."""
-    version = pending.version
-    if reply.approves and pending.is_awaiting_approval:
-        approve(pending, actor=person, expected_version=version)
-    elif reply.ignored_because:
+    """Approve, ignore or answer; raises ActionError."""
+    if reply.approves:
+        approve(pending, actor=person, expected_version=notification.version)
+    elif reply.ignores:
         ignore(
             pending,
             actor=person,
             because=reply.ignored_because,
-            expected_version=version,
+            expected_version=pending.version,
         )
     else:
         propose_answer(
@@ -125,7 +138,7 @@ def carry_out(
             question=reply.question or pending.question,
             answer=reply.answer,
             layer=layer_for(pending, reply, notification, person),
-            expected_version=version,
+            expected_version=pending.version,
             kept_marks=reply.kept,
         )
 
@@ -134,9 +147,8 @@ def layer_for(
     pending: PendingQuestion, reply: Reply, notification: Notification, person: User
 ) -> Layer | None:
     """Return the layer that a reply names, else the contact's, else None."""
-    own = Layer.objects.filter(
-        knowledge_base__in=KnowledgeBase.objects.administered_by(person),
-        knowledge_base_id__in=pending.knowledge_base_ids,
+    own = Layer.objects.administered_by(person).filter(
+        knowledge_base_id__in=pending.knowledge_base_ids
     )
     if not reply.layer:
         return own.filter(pk__in=[notification.contact.layer_id]).first()

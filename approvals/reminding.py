@@ -3,6 +3,7 @@
 All of it runs now and then, in any number of workers, and says each thing once.
 """
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
@@ -13,7 +14,8 @@ from django.utils import timezone
 
 from approvals.models import Contact, Notification, PendingQuestion
 from approvals.models.notification import Event, Pace
-from approvals.notifying import entitled, write
+from approvals.notifying import notifications, write
+from approvals.rights import Rights
 from knowledge.models import WorkerBeat
 from knowledge.vitals import leave_sign
 
@@ -22,6 +24,8 @@ _PACES: Final = {
     Pace.DAILY: timedelta(hours=23, minutes=30),
     Pace.WEEKLY: timedelta(days=6, hours=23, minutes=30),
 }
+# Above the rounds of first messages, which are versions and revisions.
+_FIRST_REMINDER: Final = 1_000_000
 # How often it is looked what is due, and the sign that is left of it.
 _EVERY: Final = timedelta(hours=1)
 _BEAT: Final = "reminding"
@@ -41,49 +45,58 @@ def remind_in_time() -> None:
 
 
 def remind() -> None:
-    """Write the reminders, escalations and summaries that are due."""
-    now = timezone.now()
-    waiting = PendingQuestion.objects.open().filter(
-        Q(snoozed_until=None) | Q(snoozed_until__lte=now)
+    """Write the reminders, escalations and summaries that are due.
+
+    People and their rights are looked up once for all questions; each is looked up
+    again when its message is sent.
+    """
+    now, rights = timezone.now(), Rights()
+    live = Contact.objects.live()
+    each, takers = live.filter(pace=Pace.EACH), live.filter(takes_escalations=True)
+    told, chiefs = list(each), list(takers)
+    waiting = (
+        PendingQuestion.objects.open()
+        .filter(Q(snoozed_until=None) | Q(snoozed_until__lte=now))
+        .select_related("source", "layer")
+        .order_by("pk")
     )
     due = waiting.filter(first_asked_at__lte=now - _days(settings.STRATA_REMIND_DAYS))
-    for pending in due.iterator():
-        remind_of(pending)
     old = waiting.filter(first_asked_at__lte=now - _days(settings.STRATA_ESCALATE_DAYS))
-    for pending in old.iterator():
-        escalate(pending)
-    for contact in Contact.objects.live().exclude(pace=Pace.EACH):
+    write(
+        [
+            *(row for pending in due for row in reminders(pending, told, rights)),
+            *(row for pending in old for row in escalations(pending, chiefs, rights)),
+        ]
+    )
+    for contact in live.exclude(pace=Pace.EACH):
         summarise(contact)
 
 
-def remind_of(pending: PendingQuestion) -> None:
+def reminders(
+    pending: PendingQuestion, contacts: Iterable[Contact], rights: Rights
+) -> list[Notification]:
     """Remind of one question, once for each time that its age reaches the days again.
 
     Whoever it is assigned to is reminded alone.
     """
-    contacts = Contact.objects.live().filter(pace=Pace.EACH)
-    if pending.assigned_to_id is not None:
-        contacts = contacts.filter(user=pending.assigned_to_id)
-    event = Event.AWAITING if pending.is_awaiting_approval else Event.REMINDER
+    holder = pending.assigned_to_id
     age = timezone.now() - pending.first_asked_at
-    write(
-        event,
+    return notifications(
+        [each for each in contacts if holder in {None, each.user_id}],
         pending,
-        entitled(contacts, pending, event),
-        round_number=1_000 * (1 + pending.revision)
+        Event.AWAITING if pending.is_awaiting_approval else Event.REMINDER,
+        _FIRST_REMINDER
+        + 1_000 * pending.revision
         + age // _days(settings.STRATA_REMIND_DAYS),
+        rights,
     )
 
 
-def escalate(pending: PendingQuestion) -> None:
+def escalations(
+    pending: PendingQuestion, contacts: Iterable[Contact], rights: Rights
+) -> list[Notification]:
     """Tell those who take what grows old, once, whoever has the question."""
-    contacts = Contact.objects.live().filter(takes_escalations=True)
-    write(
-        Event.ESCALATED,
-        pending,
-        entitled(contacts, pending, Event.ESCALATED),
-        round_number=pending.revision,
-    )
+    return notifications(contacts, pending, Event.ESCALATED, pending.revision, rights)
 
 
 @transaction.atomic

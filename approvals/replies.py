@@ -6,7 +6,6 @@ command but the few headings that a person may write before the answer.
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from email import message_from_bytes
 from email.message import EmailMessage
@@ -20,7 +19,10 @@ from lxml.etree import ParserError  # type: ignore[import-untyped]
 from knowledge.sanitizing import clean_document_text, strip_invisible
 
 _HEADING = re.compile(r"\s*(question|layer|keep|ignore)\s*:\s*(.*)", re.IGNORECASE)
+# Replies of one word, without the signs around it.
 _APPROVE: Final = frozenset({"approve", "approved"})
+_IGNORE: Final = frozenset({"ignore", "ignored"})
+_SIGNS = re.compile(r"[\W_]+")
 _TAG = re.compile(
     r"</?(?:a|b|body|br|div|em|font|head|html|i|iframe|img|li|link|meta|object|ol|p|pre"
     r"|script|span|strong|style|svg|table|tbody|td|th|title|tr|u|ul)(?:\s[^<>]*)?/?>",
@@ -33,23 +35,28 @@ _ATTRIBUTION = re.compile(
     r"^.{0,200}(?:@|[0-9]{1,2}[:.][0-9]{2}).{0,200}:\s*$", re.DOTALL
 )
 _BLANK_LINES = re.compile(r"\n{3,}")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]+")
+# The headers that tell where a mail went, also after it was passed on.
+_TO: Final = ("to", "cc", "delivered-to", "x-original-to", "envelope-to")
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a person replied.
 
-    `answer` is the text behind the headings; `question`, `layer` and `ignored_because`
-    are "" where there is no such heading, `kept` are the details that are to stay.
-    `approves` is set by a reply that is this one word.
+    `answer` is the text behind the headings; `question` and `layer` are "" where there
+    is no such heading, `kept` are the details that are to stay. `approves` is set by a
+    reply that is this one word, `ignores` by that heading or word, whose reason is
+    `ignored_because`. A reply that does either is never an answer.
     """
 
     answer: str
     question: str = ""
     layer: str = ""
-    ignored_because: str = ""
     kept: tuple[str, ...] = ()
     approves: bool = False
+    ignores: bool = False
+    ignored_because: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +87,18 @@ def read_reply(text: str) -> Reply:
         found.setdefault(heading[1].lower(), []).append(heading[2].strip())
         lines.pop(0)
     answer = "\n".join(lines).strip()
+    if "ignore" in found:
+        # The reason may stand on the heading's line or below it.
+        because = " ".join(found["ignore"]).strip() or " ".join(answer.split())
+        return Reply("", ignores=True, ignored_because=because)
+    word = "" if found else _SIGNS.sub("", answer).casefold()
     return Reply(
         answer=answer,
         question=" ".join(found.get("question", [])),
         layer=" ".join(found.get("layer", [])),
-        ignored_because=" ".join(found.get("ignore", [])),
         kept=tuple(found.get("keep", [])),
-        approves=not found and answer.rstrip(".!").casefold() in _APPROVE,
+        approves=word in _APPROVE,
+        ignores=word in _IGNORE,
     )
 
 
@@ -117,24 +129,35 @@ def text_of_html(markup: str) -> str:
 def read_mail(raw: bytes, marker: str) -> Mail:
     """Return a mail that came in. `marker` stands where its quote of ours begins."""
     mail = message_from_bytes(raw, policy=default)
-    automatic = str(mail.get("Auto-Submitted", "no")).strip().casefold()
-    precedence = str(mail.get("Precedence", "")).strip().casefold()
+    headers = _headers(mail)
+
+    def first(name: str, default: str = "") -> str:
+        return headers.get(name, [default])[0]
+
+    recipients = [text for name in _TO for text in headers.get(name, [])]
     return Mail(
-        sender=parseaddr(str(mail.get("From", "")))[1].casefold(),
-        recipients=tuple(_recipients(mail)),
-        message_id=str(mail.get("Message-ID", "")).strip()[:200],
+        sender=parseaddr(first("from"))[1].casefold(),
+        recipients=tuple(each for _name, each in getaddresses(recipients) if each),
+        message_id=first("message-id")[:200],
         text=above_quote(_body(mail), marker),
-        is_automatic=automatic != "no"
-        or precedence in {"bulk", "junk", "list", "auto_reply"}
-        or not parseaddr(str(mail.get("Return-Path", "<a@b>")))[1],
+        is_automatic=first("auto-submitted", "no").casefold() != "no"
+        or first("precedence").casefold() in {"bulk", "junk", "list", "auto_reply"}
+        or not parseaddr(first("return-path", "<a@b>"))[1],
     )
 
 
-def _recipients(mail: EmailMessage) -> Iterator[str]:
-    """Yield the addresses that a mail went to."""
-    for name in ("To", "Cc", "Delivered-To", "X-Original-To", "Envelope-To"):
-        values = [str(each) for each in mail.get_all(name, [])]
-        yield from (address for _name, address in getaddresses(values) if address)
+def _headers(mail: EmailMessage) -> dict[str, list[str]]:
+    """Return the headers as they came, by their names in small letters.
+
+    The library's own reading of a header breaks over junk in it, and tells no more of
+    an address or an id than is written there.
+    """
+    found: dict[str, list[str]] = {}
+    for name, value in mail.raw_items():
+        text = str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        plain = " ".join(_CONTROLS.sub(" ", text).split())
+        found.setdefault(name.casefold(), []).append(plain)
+    return found
 
 
 def _body(mail: EmailMessage) -> str:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from approvals.errors import ForbiddenError
 from approvals.models import PendingQuestion
+from approvals.models.notification import Event
 from knowledge.access import people_who_may
 from knowledge.models import KnowledgeBase, User
 
@@ -50,8 +51,30 @@ def refuse_foreign(person: User, pending: PendingQuestion) -> None:
         raise ForbiddenError(_("This question is not one of those you see."))
 
 
+def may_do(user: User, pending: PendingQuestion, event: Event) -> bool:
+    """Tell whether a person may do what a message asks for, at this moment."""
+    return user.pk != barred(pending, event) and any(
+        may_act(user, pending, right) for right in wanted(pending, event)
+    )
+
+
+def wanted(pending: PendingQuestion, event: Event) -> tuple[str, ...]:
+    """Return the rights of which a person needs one, to be told of something."""
+    if event == Event.AWAITING:
+        return (APPROVE,)
+    if event == Event.ESCALATED and pending.is_awaiting_approval:
+        return (ANSWER, APPROVE)
+    return (ANSWER,)
+
+
+def barred(pending: PendingQuestion, event: Event) -> int | None:
+    """Return who may not approve an answer because they wrote it, or None."""
+    is_barred = event == Event.AWAITING and pending.four_eyes
+    return pending.author_id if is_barred else None
+
+
 class Rights:
-    """`may_act` for many people and questions: each right and base is asked once.
+    """`may_act` and `may_do` for many people and questions: each right and base is asked once.
 
     It knows what held when it was first asked, so it lives for one round.
     """
@@ -70,6 +93,13 @@ class Rights:
             if part is not None:
                 people &= self.workers_on(part.knowledge_base_id)
         return self.holders_of(right) & (people | self.superusers())
+
+    def who_may_do(self, pending: PendingQuestion, event: Event) -> frozenset[int]:
+        """Return the ids of those who may do what a message asks for."""
+        found = frozenset[int]().union(
+            *(self.who_may(pending, right) for right in wanted(pending, event))
+        )
+        return frozenset(found - {barred(pending, event)})
 
     def holders_of(self, right: str) -> frozenset[int]:
         """Return the ids of those who hold a right, by role or by themselves."""

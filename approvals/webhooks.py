@@ -10,7 +10,6 @@ import base64
 import hmac
 import json
 import re
-import secrets
 import time
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -40,11 +39,6 @@ class WebhookError(Exception):
 
 class SignatureError(Exception):
     """A message is not signed by who may send it, or not now."""
-
-
-def new_secret() -> str:
-    """Return a new secret for signing, as Standard Webhooks writes them."""
-    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(24)).decode("ascii")
 
 
 def secret_of(purpose: str) -> str:
@@ -81,7 +75,12 @@ def verify(headers: Mapping[str, str], body: bytes, secrets: Sequence[str]) -> s
         and len(written) <= 12
         and abs(time.time() - int(written)) <= TOLERANCE
     )
-    if not is_timed or not 0 < len(event_id) <= _LONGEST_ID or not event_id.isascii():
+    is_named = (
+        0 < len(event_id) <= _LONGEST_ID
+        and event_id.isascii()
+        and event_id.isprintable()
+    )
+    if not is_timed or not is_named:
         raise SignatureError
     is_right = False
     # All are compared, whichever fits, so that time tells nothing.

@@ -1,6 +1,8 @@
 """Contacts and signed replies for tests."""
 
+import base64
 import json
+import secrets
 import time
 from typing import Any
 
@@ -9,8 +11,13 @@ from django.test import Client
 from approvals.models import Contact, Notification, PendingQuestion
 from approvals.models.notification import ContactKind, Event
 from approvals.notifying import secrets_of
-from approvals.webhooks import sign
+from approvals.webhooks import SECRET_PREFIX, sign
 from knowledge.models import User
+
+
+def new_secret() -> str:
+    """Return a new secret for signing, as Standard Webhooks writes them."""
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(24)).decode("ascii")
 
 
 def mail_contact(user: User, **fields: object) -> Contact:
@@ -29,10 +36,19 @@ def hook_contact(
     )
 
 
-def told(contact: Contact, pending: PendingQuestion) -> Notification:
-    """Return the message about a question that a contact has got."""
-    return Notification.objects.get_or_create(
-        contact=contact, pending=pending, event=Event.ASKED
+def told(
+    contact: Contact,
+    pending: PendingQuestion,
+    event: Event = Event.ASKED,
+    *,
+    version: int = 0,
+) -> Notification:
+    """Return the message about a question that a contact has got.
+
+    `version` is that of the answer which it showed.
+    """
+    return Notification.objects.update_or_create(
+        contact=contact, pending=pending, event=event, defaults={"version": version}
     )[0]
 
 

@@ -5,6 +5,7 @@ import time
 from email.message import EmailMessage
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
@@ -16,12 +17,13 @@ from approvals.models import Contact, Notification, PendingQuestion, ReceivedRep
 from approvals.models.notification import Event
 from approvals.models.question import State
 from approvals.notifying import rotate_secret, secrets_of
-from approvals.webhooks import new_secret, sign
+from approvals.webhooks import sign
 from knowledge.models import AuditEntry, Layer, Source, User
 from knowledge.permissions import deny
 from tests.approvals.channels import (
     hook_contact,
     mail_contact,
+    new_secret,
     signed_reply,
     told,
 )
@@ -235,7 +237,8 @@ def test_a_bank_detail_is_refused_and_in_no_log(
     with caplog.at_level(0):
         status, said = signed_reply(gate.message, {"text": f"Pay to {IBAN}."})
     assert status == 422
-    assert "IBAN" in said["error"] or IBAN in said["error"]
+    assert f"“{IBAN}”" in said["error"], "its sender reads what to remove"
+    assert "Unprocessable" in caplog.text, "the refusal is in the log"
     assert IBAN not in caplog.text
     assert gate.state == State.PENDING
     assert gate.audited() == ["sent a reply that was refused to"]
@@ -250,6 +253,35 @@ def test_a_question_can_be_ignored_by_reply(gate: Gate) -> None:
         State.IGNORED,
         "concerns one reader alone",
     )
+
+
+@pytest.mark.req("S2-APR-06")
+@pytest.mark.parametrize(
+    ("text", "status", "state"),
+    [
+        ("Ignore:\nconcerns one reader alone", 200, State.IGNORED),
+        ("Ignore", 422, State.PENDING),
+        ("Approved!", 409, State.PENDING),
+    ],
+)
+def test_a_word_for_the_portal_is_never_published(
+    gate: Gate, text: str, status: int, state: State
+) -> None:
+    assert signed_reply(gate.message, {"text": text})[0] == status
+    row = PendingQuestion.objects.get()
+    assert (row.state, row.answer, Source.objects.exists()) == (state, "", False)
+    assert row.ignored_because == (
+        "concerns one reader alone" if state == State.IGNORED else ""
+    )
+
+
+def test_what_the_register_keeps_out_is_refused_with_a_sentence(gate: Gate) -> None:
+    gate.layer.knowledge_base.never_rules.create(
+        kind="name", pattern="approved-answers/*", reason="No answers go in here."
+    )
+    status, said = signed_reply(gate.message, {"text": ANSWER})
+    assert (status, "No answers go in here." in said["error"]) == (422, True)
+    assert (gate.state, Source.objects.exists()) == (State.PENDING, False)
 
 
 def test_a_reply_names_its_layer_and_question(gate: Gate) -> None:
@@ -276,11 +308,39 @@ def test_an_answer_that_waits_is_approved_by_a_word(
     assert signed_reply(gate.message, {"text": ANSWER})[0] == 200
     assert gate.state == State.PENDING
     other = approver_of(gate.layer.knowledge_base)
-    message = told(hook_contact(other), gate.pending)
+    contact = hook_contact(other)
+    word = {"text": "Approve"}
+    assert signed_reply(told(contact, gate.pending), word)[0] == 409, "showed no answer"
+    version = PendingQuestion.objects.get().version
+    message = told(contact, gate.pending, Event.AWAITING, version=version - 1)
+    assert signed_reply(message, word)[0] == 409, "showed another answer"
+    message = told(contact, gate.pending, Event.AWAITING, version=version)
     assert signed_reply(message, {"text": "My own."})[0] == 409
-    assert signed_reply(message, {"text": "Approve"}, event_id="msg-2")[0] == 200
+    # Who approves need not be one who answers.
+    other.groups.clear()
+    other.user_permissions.add(
+        Permission.objects.get(codename="approve_pendingquestion")
+    )
+    assert signed_reply(message, word, event_id="msg-2")[0] == 200
     row = PendingQuestion.objects.get()
     assert (row.state, row.approved_by) == (State.APPROVED, other)
+
+
+def test_what_is_not_the_word_approves_nothing_and_is_no_answer(
+    gate: Gate, settings: Settings
+) -> None:
+    settings.STRATA_FOUR_EYES = True
+    author = approver_of(gate.layer.knowledge_base)
+    row = actions.propose_answer(
+        gate.pending, actor=author, question=QUESTION, answer=ANSWER
+    )
+    message = told(gate.contact, row, Event.AWAITING, version=row.version)
+    text = {"text": "Approve\n\nAnna, branch 7"}
+    assert signed_reply(message, text)[0] == 409
+    actions.send_back(row, actor=gate.person)
+    assert signed_reply(message, text)[0] == 409
+    row = PendingQuestion.objects.get()
+    assert (row.state, row.answer) == (State.PENDING, "")
 
 
 # --- By mail --------------------------------------------------------------------------
@@ -353,6 +413,7 @@ def test_what_is_no_reply_of_the_person_is_dropped(gate: Gate) -> None:
         mail_to(message, To="replies+00@bank.example"),
         mail_to(message, To=reply_address(str(gate.message.public_id))),
         mail_to(message, **{"Auto-Submitted": "auto-replied"}),
+        b"To: " + mail_to(message)["To"].encode() + b"\r\nFrom: a@[\r\n\r\nYes.",
     ):
         assert hand_over(mail) == (200, "dropped")
     assert gate.state == State.PENDING
@@ -366,6 +427,10 @@ def test_who_wrote_too_much_is_told_by_mail(gate: Gate) -> None:
     assert hand_over(mail_to(message, "Call +48 512 345 678."))[0] == 422
     back = Notification.objects.get(event=Event.REFUSED)
     assert "+48 512 345 678" in back.note
+    assert (
+        hand_over(mail_to(message, f"Pay {IBAN}.", **{"Message-ID": "<3@b>"}))[0] == 422
+    )
+    assert "“[IBAN]”" in Notification.objects.latest("pk").note
     # The person keeps it on purpose, in a reply to that.
     text = "Keep: +48 512 345 678\nCall +48 512 345 678."
     assert hand_over(mail_to(back, text, **{"Message-ID": "<2@bank.example>"})) == (

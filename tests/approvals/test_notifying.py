@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
@@ -14,9 +16,14 @@ from approvals.models import Contact, Notification, PendingQuestion
 from approvals.models.notification import Event, Pace
 from approvals.notifying import MOST_ATTEMPTS, secrets_of, send_due
 from approvals.reminding import remind
-from approvals.webhooks import new_secret, verify
+from approvals.webhooks import verify
 from knowledge.permissions import deny
-from tests.approvals.channels import hook_contact, mail_contact
+from tests.approvals.channels import (
+    hook_contact,
+    mail_contact,
+    new_secret,
+    signed_reply,
+)
 from tests.approvals.gaps import ANSWER, QUESTION, approver_of, pending_question
 from tests.approvals.test_webhooks import Receiver, allow
 from tests.factories import LayerFactory
@@ -136,6 +143,37 @@ def test_an_answer_that_waits_is_told_to_others_than_its_author(
     assert "Approve" in text
 
 
+@pytest.mark.req("S2-APR-02", "REL-W4")
+def test_each_answer_that_waits_is_told_and_approved_as_it_was_shown(
+    settings: Settings,
+) -> None:
+    settings.STRATA_FOUR_EYES = True
+    layer = LayerFactory()
+    author, other = (approver_of(layer.knowledge_base) for _ in range(2))
+    pending = pending_question(layer.knowledge_base)
+    messages = []
+    with Receiver() as chat:
+        allow(settings, chat)
+        contact = hook_contact(other, chat.url)
+        for answer in ("Perhaps.", "Yes.", ANSWER):
+            # The second is written over before its message is sent.
+            row = actions.propose_answer(
+                pending, actor=author, question=QUESTION, answer=answer
+            )
+            if answer != "Yes.":
+                assert send_due() == 1
+                messages.append(contact.notifications.latest("pk"))
+                assert messages[-1].version == row.version
+    first, last = messages
+    texts = [json.loads(body)["text"] for _, _, body in chat.taken]
+    assert ["Perhaps." in text for text in texts] == [True, False]
+    status, said = signed_reply(first, {"text": "Approve"})
+    assert (status, "changed this question" in said["error"]) == (409, True)
+    assert signed_reply(last, {"text": "Approve"}) == (200, {"status": "taken"})
+    row.refresh_from_db()
+    assert (row.state, row.answer, row.approved_by) == ("approved", ANSWER, other)
+
+
 @pytest.mark.req("REL-L3", "S1-PRV-01")
 def test_no_message_holds_a_bank_detail(post: MailServer, settings: Settings) -> None:
     settings.LEARNING_STORE_RAW_QUERIES = True
@@ -181,6 +219,29 @@ def test_what_is_never_taken_is_given_up(settings: Settings) -> None:
     assert row.attempts == MOST_ATTEMPTS
     assert row.dropped_at is not None
     assert "STRATA_WEBHOOK_HOSTS" in row.problem
+
+
+def test_a_message_that_breaks_keeps_no_other_from_being_sent(
+    post: MailServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    layer = LayerFactory()
+    # No library turns this into an address that goes over the wire.
+    broken = mail_contact(approver_of(layer.knowledge_base))
+    Contact.objects.update(address="anna@bank..example")
+    deadly = mail_contact(approver_of(layer.knowledge_base))
+    mail_contact(approver_of(layer.knowledge_base))
+    pending_question(layer.knowledge_base)
+    # With each of its attempts the worker died.
+    deadly.notifications.update(attempts=MOST_ATTEMPTS)
+    assert send_due() == 1
+    row = broken.notifications.get()
+    assert (row.attempts, row.dropped_at) == (1, None)
+    assert row.next_at > timezone.now()
+    assert row.problem == "It could not be sent (ValueError)."
+    assert "Traceback" in caplog.text
+    row = deadly.notifications.get()
+    assert (row.attempts, row.dropped_at is None) == (MOST_ATTEMPTS, False)
+    assert len(post.mails) == 1
 
 
 @pytest.mark.parametrize(
@@ -238,6 +299,41 @@ def test_what_waits_is_reminded_of_and_then_told_to_others(
     assert events(chief) == [Event.DIGEST, Event.ESCALATED]
 
 
+def test_an_answer_that_waits_for_long_is_told_of_too(
+    post: MailServer, settings: Settings
+) -> None:
+    settings.STRATA_FOUR_EYES = True
+    layer = LayerFactory()
+    author, other, chief = (approver_of(layer.knowledge_base) for _ in range(3))
+    own = mail_contact(other)
+    taking = mail_contact(chief, pace=Pace.WEEKLY, takes_escalations=True)
+    for number in range(3):
+        pending = pending_question(layer.knowledge_base, text=f"Number {number}?")
+        aged(pending, 7.1)
+        actions.propose_answer(pending, actor=author, question="Why?", answer=ANSWER)
+    with CaptureQueriesContext(connection) as few:
+        remind()
+    assert events(own) == [Event.ASKED] * 3 + [Event.AWAITING] * 6
+    assert events(taking) == [Event.DIGEST] + [Event.ESCALATED] * 3
+    assert send_due() == 7, "of each one message tells it, not the one before it too"
+    mails = [each for each in post.mails if "waited for long" in each["Subject"]]
+    assert len(mails) == 3
+    assert ANSWER in mails[0].get_content()
+    assert "3 answers wait for approval" in digest_in(post)
+    for number in range(3, 9):
+        aged(pending_question(layer.knowledge_base, text=f"Number {number}?"), 7.1)
+    with CaptureQueriesContext(connection) as many:
+        remind()
+    assert events(own).count(Event.REMINDER) == 6
+    assert len(many) <= len(few), "people and rights are looked up once for all"
+
+
+def digest_in(post: MailServer) -> str:
+    """Return the text of the one summary."""
+    (found,) = (each for each in post.mails if "answers wait" in each["Subject"])
+    return str(found.get_content())
+
+
 def test_who_has_a_question_is_reminded_alone_and_not_while_it_is_put_off() -> None:
     layer = LayerFactory()
     first, second = (mail_contact(approver_of(layer.knowledge_base)) for _ in range(2))
@@ -260,6 +356,8 @@ def test_a_summary_says_how_much_waits_and_for_how_long(post: MailServer) -> Non
     contact = mail_contact(approver_of(layer.knowledge_base), pace=Pace.DAILY)
     pending = pending_question(layer.knowledge_base)
     pending_question(layer.knowledge_base, text="What else?")
+    later = pending_question(layer.knowledge_base, text="What is put off?")
+    actions.snooze(later, actor=contact.user, until=timezone.now() + timedelta(days=1))
     aged(pending, 2.5)
     remind()
     remind()
@@ -269,6 +367,8 @@ def test_a_summary_says_how_much_waits_and_for_how_long(post: MailServer) -> Non
     assert "2 questions wait for an answer" in text
     assert "2 days" in text
     assert QUESTION in text
+    assert "put off" not in text
+    assert "for approval" not in text
     PendingQuestion.objects.update(state="ignored", ignored_because="done")
     Contact.objects.update(digest_at=timezone.now() - timedelta(days=1))
     remind()

@@ -3,7 +3,7 @@
 import pytest
 
 from approvals.instruction import as_text
-from approvals.privacy import KINDS, check_answer, marks_in, refusal
+from approvals.privacy import WHY, check_answer, marks_in, refusal
 
 
 def marked(text: str, language: str = "") -> list[tuple[str, str]]:
@@ -118,6 +118,6 @@ def test_the_instruction_names_what_is_not_copied() -> None:
 
 
 def test_each_kind_says_why() -> None:
-    assert set(KINDS) == {
+    assert set(WHY) == {
         "name", "phone", "email", "account", "card", "iban", "bic", "order", "identity"
     }  # fmt: skip

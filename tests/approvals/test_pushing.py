@@ -10,7 +10,7 @@ from django.utils import timezone
 from approvals import actions
 from approvals.asking_again import follow_up
 from approvals.models import Delivery, PendingQuestion, Subscriber
-from approvals.pushing import due, push_all, secret_for
+from approvals.pushing import due, next_for, push_all, secret_for
 from approvals.webhooks import verify
 from knowledge.ingest import run_ingest
 from knowledge.models import AgentClient, IngestRun, Layer
@@ -140,10 +140,12 @@ def test_what_the_client_may_not_see_by_then_is_not_sent(
 
 def test_what_was_pulled_already_is_not_sent(layer: Layer, settings: Any) -> None:
     with Receiver() as receiver:
-        subscribed(layer, receiver, settings)
+        subscriber = subscribed(layer, receiver, settings)
         approved(layer)
         Delivery.objects.update(acknowledged_at=timezone.now())
         assert not due().exists()
+        # Pulled by the client right after it was found to be due.
+        assert next_for(subscriber) is None
 
 
 def test_nothing_goes_to_a_host_that_is_not_allowed(

@@ -15,7 +15,8 @@ import httpx
 import pytest
 from pytest_django.fixtures import Settings
 
-from approvals.webhooks import WebhookError, new_secret, send_signed, verify
+from approvals.webhooks import WebhookError, send_signed, verify
+from tests.approvals.channels import new_secret
 from tests.approvals.test_webhooks import Receiver
 
 DOCS = Path(__file__).parents[2] / "docs"

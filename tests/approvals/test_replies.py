@@ -22,10 +22,18 @@ def test_headings_stand_before_the_answer() -> None:
         layer="Questions",
         kept=("help@bank.example", "+48 22 123 45 67"),
     )
-    assert read_reply("Ignore: concerns one customer").ignored_because == (
-        "concerns one customer"
-    )
-    assert read_reply(" Approve.\n").approves
+    for text in ("Ignore: concerns one customer", "ignore:\n\nconcerns\none customer"):
+        assert read_reply(text) == Reply(
+            answer="", ignores=True, ignored_because="concerns one customer"
+        )
+    for text in ("Ignore", "Ignore:", " *Ignore!* "):
+        assert (read_reply(text).ignores, read_reply(text).ignored_because) == (
+            True,
+            "",
+        )
+    assert not read_reply("Ignore letters without a stamp.").ignores
+    for text in (" Approve.\n", "**Approved!**", "“approve”"):
+        assert read_reply(text).approves
     assert not read_reply("Approve it in the branch.").approves
     assert not read_reply("Layer: x\nApprove").approves
 
@@ -121,8 +129,14 @@ def test_holiday_notices_and_bounces_are_automatic(headers: dict[str, str]) -> N
         b"Content-Type: text/plain; charset=none-such\r\n\r\nTak",
         b"Content-Type: multipart/mixed\r\n\r\nno boundary",
         b"From: \xff\xff\r\nTo: " + b"a" * 5000 + b"\r\n\r\nx",
+        b"From: =?utf-8?q?=0A?=a]\r\nTo: a@[\r\n\r\nx",
+        b"From: ..group:\xff=\r\nCc: \x00?=\r\nMessage-ID: <<=?utf-8?b?AA==?=\x00<>\r\n\r\nx",
+        b'To: <"\r\nReturn-Path: (>\r\nAuto-Submitted: =?\r\n\r\nx',
         b"Content-Transfer-Encoding: base64\r\n\r\n!!!",
     ],
 )
 def test_no_mail_breaks_the_reader(raw: bytes) -> None:
-    assert isinstance(read_mail(raw, MARKER).text, str)
+    read = read_mail(raw, MARKER)
+    assert isinstance(read.text, str)
+    kept = [read.sender, read.message_id, *read.recipients]
+    assert all(each.isprintable() for each in kept)

@@ -12,13 +12,13 @@ from pytest_django.fixtures import Settings
 from approvals.webhooks import (
     SignatureError,
     WebhookError,
-    new_secret,
     refusal_of,
     secret_of,
     send_signed,
     sign,
     verify,
 )
+from tests.approvals.channels import new_secret
 from tests.servers import Handler, LocalServer, fail, hang_up, never
 
 BODY = '{"text": "Tak, w oddziale. Đúng."}'.encode()
@@ -54,6 +54,7 @@ def test_a_signature_is_that_of_standard_webhooks() -> None:
         {"webhook-id": "msg-2"},
         {"webhook-id": ""},
         {"webhook-id": "x" * 201},
+        {"webhook-id": "msg-1\0"},
     ],
 )
 def test_what_is_not_signed_is_refused(changed: dict[str, str]) -> None:
