@@ -4,11 +4,16 @@ They know what rests on it: citations, receipts, answers. Each adds its function
 it is loaded.
 """
 
+import logging
 from collections.abc import Callable
 
+from django.db import DatabaseError, transaction
 from django.http import HttpRequest
 
 from knowledge.models import Source, User
+from knowledge.runs import is_weather
+
+logger = logging.getLogger(__name__)
 
 # Called in the transaction that deletes a source, while all of it is still there.
 removing: list[Callable[[Source, User | None], object]] = []
@@ -26,9 +31,20 @@ def tell_removing(source: Source, actor: User | None) -> None:
 
 
 def tell_published(source_id: int) -> None:
-    """Have everybody note what a new text has changed."""
+    """Have everybody note what a new text has changed.
+
+    The text is live by then: a note that fails is said in the server's log and costs
+    nobody the ingest. Raises DatabaseError alone, where the run is to wait and call
+    again.
+    """
     for function in published:
-        function(source_id)
+        try:
+            with transaction.atomic():
+                function(source_id)
+        except Exception as error:
+            if isinstance(error, DatabaseError) and is_weather(error):
+                raise
+            logger.exception("what source %s changed could not be noted", source_id)
 
 
 def warnings_about(request: HttpRequest, source: Source) -> list[str]:

@@ -103,8 +103,11 @@ _WORD_LIKE_BIC = re.compile(
     r"(?<![^\W_])[A-Za-z]{6}[A-Za-z0-9]{2}(?:[A-Za-z0-9]{3})?(?![^\W_])"
 )
 _NAMED_BIC = re.compile(
-    r"(?<![^\W_])(?:bic|swift)(?:[\s/-]*(?:bic|swift|code|kod|cod|codul|код|mã|"
-    r"number|numer|număr))*\s*(?:[:=]|%3a|\s(?:is|to|este|e|là|это)\s)\s*[\"']?"
+    # Bounded, and nothing is given back: from each of many such words no more is read
+    # than this, whatever follows.
+    r"(?<![^\W_])(?:bic|swift)(?:[\s/-]{0,8}+(?:bic|swift|codul|code|cod|kod|код|mã|"
+    r"number|numer|număr)){0,4}+(?:\s{0,40}+(?:[:=]|%3a)"
+    r"|\s{1,40}+(?:is|to|este|e|là|это)\s)\s{0,40}+[\"']?"
     r"([a-z]{6}[a-z0-9]{2}(?:[a-z0-9]{3})?)(?![^\W_])",
     re.IGNORECASE,
 )
@@ -198,12 +201,19 @@ def bank_details(text: str) -> tuple[Detail, ...]:
         details = []
         for detail in reading(plain):
             details.append(detail)
-            if time.thread_time() > until:
-                raise ScrubbingError
+            refuse_late(until)
+        # Also where it looked for long and found nothing.
+        refuse_late(until)
         # What is read is not read again as something else; the places stay.
         plain = replaced(plain, details, lambda each: _TAKEN * (each.end - each.start))
         found += details
     return tuple(sorted(found, key=lambda detail: detail.start))
+
+
+def refuse_late(until: float) -> None:
+    """Raise ScrubbingError where this thread has computed longer than it may."""
+    if time.thread_time() > until:
+        raise ScrubbingError
 
 
 def with_plain_digits(text: str) -> str:

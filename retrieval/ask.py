@@ -144,7 +144,8 @@ def look(asking: Asking, reach: Reach, reworded: Rewrite) -> Looked:
     asking.begin(Step.SEARCH)
     read_as, queries = read_question(asking, reach), reworded.queries
     if read_as != asked.text:
-        queries = (asked.text, read_as, *queries[1:])
+        others = (each for each in queries[1:] if each.casefold() != read_as.casefold())
+        queries = (asked.text, read_as, *others)
     searches = Searches(
         reach=reach,
         # In a turn each knowledge base is searched with the same count (R4).

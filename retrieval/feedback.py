@@ -215,7 +215,6 @@ def give_feedback(
                     "revision": place.revision,
                     "passage_id": place.passage_id,
                     "source_id": document.source_id,
-                    "knowledge_base_id": document.knowledge_base_id,
                 },
             )
     return Stored(feedback, not_stored)

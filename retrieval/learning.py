@@ -13,16 +13,18 @@ from typing import Final
 
 from django.conf import settings
 from django.db import DatabaseError, transaction
-from django.db.models import F, Q
+from django.db.models import Count, F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from knowledge.models import KnowledgeBase, Layer, User
 from knowledge.models.audit import record
 from knowledge.permissions import Reader
+from knowledge.scrubbing import scrub
 from retrieval.models import LearnedItem, LearningSignal, LearningState
-from retrieval.models.learning import ItemKind, ItemState, Origin
-from retrieval.promoting import Lesson, Scope, identity, shares, strength
+from retrieval.models.learning import ItemState, LearnedItemQuerySet, SignalQuerySet
+from retrieval.promoting import Lesson, Scope, Source, identity, shares, strength
 from retrieval.reach import Reach
 from retrieval.sizes import Size
 from retrieval.wordings import key_of, read, widened
@@ -67,8 +69,8 @@ def learned_queries(reach: Reach, question: str) -> Learned:
         LearnedItem.objects.applied()
         .within(reach.knowledge_base_ids)
         .filter(
-            Q(kind=ItemKind.REWRITE, key=wording.digest)
-            | Q(kind=ItemKind.SYNONYM, key__in=wording.all_forms)
+            Q(kind=Lesson.REWRITE, key=wording.digest)
+            | Q(kind=Lesson.SYNONYM, key__in=wording.all_forms)
         )
         .order_by("-seen", "pk")
     )
@@ -77,8 +79,8 @@ def learned_queries(reach: Reach, question: str) -> Learned:
     found = list(items)
     return together(
         question,
-        [each for each in found if each.kind == ItemKind.REWRITE],
-        [each for each in found if each.kind == ItemKind.SYNONYM],
+        [each for each in found if each.kind == Lesson.REWRITE],
+        [each for each in found if each.kind == Lesson.SYNONYM],
     )
 
 
@@ -117,7 +119,7 @@ def affinity(sizes: Mapping[int, Size], question: str) -> Mapping[int, float]:
     `sizes` are those of the knowledge bases that the reader may search, and only
     choices of their layers count, for and against.
     """
-    leads = {name: seen for size in sizes.values() for name, seen in size.leads.items()}
+    leads = [size.leads for size in sizes.values() if size.leads]
     if not settings.LEARNING_ENABLED or not leads:
         return {}
     return shares(leads, read(question).forms)
@@ -169,7 +171,7 @@ def learning_stats(reader: Reader) -> LearningStats:
     """Return what was learned and is applied to a reader's searches."""
     bases = reader.searchable
     items = (
-        LearnedItem.objects.within(bases)
+        LearnedItem.objects.told_within(bases)
         .exclude(state=ItemState.REMOVED)
         .select_related("layer__knowledge_base")
         if bases
@@ -183,18 +185,16 @@ def learning_stats(reader: Reader) -> LearningStats:
     return LearningStats(
         is_on=settings.LEARNING_ENABLED,
         items=tuple(items[:MOST_TOLD]),
-        counts=counted(items.order_by().values_list("kind", flat=True)),
-        signals=counted(signals.order_by().values_list("kind", flat=True)),
+        counts=counted(items),
+        signals=counted(signals),
         run_at=learning_state().run_at,
     )
 
 
-def counted(values: Collection[str]) -> dict[str, int]:
-    """Return how often each value is there."""
-    counts: dict[str, int] = {}
-    for value in values:
-        counts[value] = counts.get(value, 0) + 1
-    return counts
+def counted(rows: LearnedItemQuerySet | SignalQuerySet) -> dict[str, int]:
+    """Return how many rows there are of each kind."""
+    kinds = rows.order_by().values("kind").annotate(count=Count("pk"))
+    return dict(kinds.values_list("kind", "count"))
 
 
 def learning_state() -> LearningState:
@@ -227,9 +227,31 @@ def pin_item(item: LearnedItem, *, actor: User, pinned: bool) -> None:
     decide(item, actor, "pinned" if pinned else "unpinned", **changes)
 
 
+@transaction.atomic
 def remove_item(item: LearnedItem, *, actor: User) -> None:
-    """Remove an item for good: it is not applied and never learned again."""
+    """Remove an item for good: it is not applied and never learned again.
+
+    The same that was learned in other words, or over other lists, goes with it, as far
+    as the person works on it and nobody has decided about it.
+    """
     decide(item, actor, "removed", state=ItemState.REMOVED, is_pinned=False)
+    others = LearnedItem.objects.administered_by(actor).forgettable()
+    others = others.filter(kind=item.kind, decided_at__isnull=True)
+    removed = item.subject
+    same = [each.pk for each in others if removed.covers(each.subject)]
+    delete_held(others.filter(pk__in=same))
+
+
+def delete_held(items: LearnedItemQuerySet) -> int:
+    """Delete items; returns how many.
+
+    The rows are locked first, which asks the condition again: what somebody decided
+    meanwhile stays, since a person's decision wins.
+    """
+    held = items.order_by("pk").select_for_update().values_list("pk", flat=True)
+    went = list(held)
+    LearnedItem.objects.filter(pk__in=went).delete()
+    return len(went)
 
 
 def restore_item(item: LearnedItem, *, actor: User) -> None:
@@ -243,15 +265,15 @@ def decide(item: LearnedItem, actor: User, verb: str, **changes: object) -> None
     held = LearnedItem.objects.select_for_update().filter(pk=item.pk).first()
     if held is None:
         raise LearningError(
-            "This is not there any more: the promoter or a reset has taken it away."
+            _("This is not there any more: the promoter or a reset has taken it away.")
         )
     is_removed = held.state == ItemState.REMOVED
     if is_removed and verb != "restored":
-        raise LearningError("This was removed for good. Take it back first.")
+        raise LearningError(_("This was removed for good. Take it back first."))
     for name, value in changes.items():
         setattr(held, name, value)
     held.decided_by, held.decided_at = actor, timezone.now()
-    held.save()
+    held.save(update_fields=[*changes, "decided_by", "decided_at"])
     record(actor, verb, held, kind=held.kind, origin=held.origin)
     item.refresh_from_db()
 
@@ -266,15 +288,13 @@ def reset_learning(*, actor: User, layer: Layer | None = None) -> int:
     (S1-LRN-08). What a person pinned or removed for good stays as decided in both.
     """
     state = LearningState.objects.select_for_update().get(pk=learning_state().pk)
-    items = LearnedItem.objects.filter(is_pinned=False).exclude(state=ItemState.REMOVED)
+    items = LearnedItem.objects.forgettable()
     if layer is not None:
         items = items.filter(layer=layer)
-    went = items.count()
+    went = delete_held(items)
     if layer is not None:
-        items.delete()
         record(actor, "reset learning", layer, items=went)
         return went
-    items.delete()
     LearningSignal.objects.all().delete()
     state.since = timezone.now()
     state.outcome = {}
@@ -300,18 +320,19 @@ def imported_synonym(
     Its rule was a looser one: it is told, not applied, and the next run of the promoter
     deletes it unless a person pins it (S1-LRN-06).
     """
+    word, synonym = scrub(word), scrub(synonym)
     key = key_of(word.casefold(), language)
     scope = Scope(
         layer.pk if layer is not None else None, frozenset({knowledge_base.pk})
     )
     return LearnedItem(
-        kind=ItemKind.SYNONYM,
+        kind=Lesson.SYNONYM,
         key=key,
         term=word,
         value=[synonym],
         layer=layer,
         knowledge_base_ids=[knowledge_base.pk],
-        origin=Origin.IMPORTED,
+        origin=Source.IMPORTED,
         rule=0,
         usage_count=usage_count,
         digest=identity(Lesson.SYNONYM, key, [synonym], scope),

@@ -7,7 +7,7 @@ items are found again, not made twice.
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -21,7 +21,8 @@ from django_q.tasks import async_task
 from knowledge.models import Layer
 from knowledge.models.audit import record
 from knowledge.purging import Erasure
-from retrieval.learning import last_active, learning_state
+from knowledge.scrubbing import scrub
+from retrieval.learning import delete_held, last_active, learning_state
 from retrieval.models import (
     Feedback,
     Interaction,
@@ -120,8 +121,7 @@ def promote(*, now: datetime | None = None) -> Mapping[str, int]:
         done["older rule"] = forget_older_rules()
         done["signals"] = take_signals(state, moment)
         done += learn(state, moment)
-        count_failures(moment)
-        done["failed"] = switch_off_failed()
+        done["failed"] = switch_off_failed(moment)
         done["stale"] = forget_stale(moment)
         state.run_at, state.queued_at = moment, None
         state.outcome = {name: count for name, count in done.items() if count}
@@ -132,9 +132,7 @@ def promote(*, now: datetime | None = None) -> Mapping[str, int]:
 
 def forget_older_rules() -> int:
     """Delete what an older rule taught and nobody has pinned (S1-LRN-06)."""
-    old = LearnedItem.objects.exclude(rule=RULE).exclude(state=ItemState.REMOVED)
-    _all, by_model = old.filter(is_pinned=False).delete()
-    return by_model.get(LearnedItem._meta.label, 0)
+    return delete_held(LearnedItem.objects.exclude(rule=RULE).forgettable())
 
 
 # --- Signals -------------------------------------------------------------------
@@ -195,21 +193,25 @@ def asked_in(rows: QuerySet[SearchLog]) -> list[Asked]:
     found = list(rows.only(*READ))
     ids = [row.interaction_id for row in found if row.interaction_id is not None]
     reworded = {
-        row.public_id: tuple(row.queries[1:])
+        row.public_id: tuple(map(scrub, row.queries[1:]))
         for row in Interaction.objects.filter(public_id__in=ids, rewritten_by="model")
     }
     return [asked_of(row, reworded) for row in found]
 
 
 def asked_of(row: SearchLog, reworded: Mapping[UUID, tuple[str, ...]]) -> Asked:
-    """Return one row as the promoter reads it."""
+    """Return one row as the promoter reads it.
+
+    Without bank details even where the log keeps them (R16): what is learned of it is
+    shown to others.
+    """
     if row.interaction_id is None:
         raise ValueError(row.pk)
     return Asked(
         id=row.interaction_id,
         chain=chain_of(row),
         at=row.at,
-        text=row.query,
+        text=scrub(row.query),
         bases=frozenset(row.knowledge_bases),
         chosen=frozenset(row.layers or ()) if row.chose_layers else frozenset(),
         layer=row.layer_id,
@@ -281,11 +283,7 @@ def learn(state: LearningState, now: datetime) -> Counter[str]:
         },
         ratings={
             row.interaction_id: Rating(
-                row.interaction_id,
-                row.changed_at,
-                row.is_helpful,
-                row.correct_layer_id,
-                row.better_query,
+                row.is_helpful, row.correct_layer_id, scrub(row.better_query)
             )
             for row in Feedback.objects.filter(interaction_id__in=ids)
         },
@@ -316,16 +314,19 @@ def apply_lessons(
         item.digest: item
         for item in LearnedItem.objects.filter(digest__in=[t.digest for t in taught])
     }
-    never = removed_without_layer()
-    made: Counter[str] = Counter()
-    for each in taught:
-        item = known.get(each.digest)
-        if item is not None and item.state == ItemState.REMOVED:
-            continue
-        if item is None:
-            if not each.is_enough or is_removed(each, never):
-                continue
-            item = LearnedItem.objects.create(
+    removed = [
+        item.subject for item in LearnedItem.objects.filter(state=ItemState.REMOVED)
+    ]
+    new = [
+        each
+        for each in taught
+        if each.digest not in known
+        and each.is_enough
+        and not any(subject.covers(each.subject) for subject in removed)
+    ]
+    made = LearnedItem.objects.bulk_create(
+        (
+            LearnedItem(
                 kind=str(each.lesson),
                 key=each.key,
                 term=each.term,
@@ -333,96 +334,118 @@ def apply_lessons(
                 layer_id=each.scope.layer,
                 knowledge_base_ids=sorted(each.scope.bases),
                 origin=str(each.source),
+                seen=len(each.evidence),
+                last_seen_at=each.evidence[-1].at,
                 digest=each.digest,
             )
-            made[str(each.lesson)] += 1
-        strengthen(item, each, [rows[signal] for signal in each.evidence])
-    return made
-
-
-def removed_without_layer() -> set[tuple[str, str, tuple[str, ...]]]:
-    """Return what somebody removed that holds without a layer.
-
-    Which knowledge bases it was asked over changes with every grant; removed is removed.
-    """
-    rows = LearnedItem.objects.filter(state=ItemState.REMOVED, layer__isnull=True)
-    return {(row.kind, row.key, tuple(row.value)) for row in rows}
-
-
-def is_removed(
-    each: Taught, never: Collection[tuple[str, str, tuple[str, ...]]]
-) -> bool:
-    """Tell whether somebody removed the same, asked over other knowledge bases."""
-    return each.scope.layer is None and (each.lesson, each.key, each.value) in never
+            for each in new
+        ),
+        batch_size=1000,
+    )
+    known |= {item.digest: item for item in made}
+    strengthen(
+        {
+            known[each.digest]: each
+            for each in taught
+            if each.digest in known and known[each.digest].state != ItemState.REMOVED
+        },
+        rows,
+    )
+    return Counter(item.kind for item in made)
 
 
 def strengthen(
-    item: LearnedItem, taught: Taught, signals: Sequence[LearningSignal]
+    taught: Mapping[LearnedItem, Taught], rows: Mapping[Noticed, LearningSignal]
 ) -> None:
-    """Add what was seen of an item to its evidence."""
-    item.evidence.add(*signals)
-    seen = item.evidence.count()
-    last = max(each.at for each in signals)
-    is_as_known = (seen, last) == (item.seen, item.last_seen_at)
-    value = list(taught.value)
-    if is_as_known and value == item.value:
-        return
-    item.seen, item.last_seen_at = max(seen, item.seen), last
-    if taught.is_model:
-        item.value = value
-    item.save(update_fields=["seen", "last_seen_at", "value"])
+    """Add what was seen of items to their evidence; what is as it was is not written."""
+    evidence = LearnedItem.evidence.through.objects
+    evidence.bulk_create(
+        (
+            LearnedItem.evidence.through(
+                learneditem_id=item.pk, learningsignal_id=rows[signal].pk
+            )
+            for item, each in taught.items()
+            for signal in each.evidence
+        ),
+        ignore_conflicts=True,
+        batch_size=1000,
+    )
+    counts = dict(
+        evidence.filter(learneditem__in=[item.pk for item in taught])
+        .values("learneditem")
+        .annotate(count=Count("pk"))
+        .values_list("learneditem", "count")
+    )
+    changed = []
+    for item, each in taught.items():
+        before = (item.seen, item.last_seen_at)
+        item.seen = max(counts[item.pk], item.seen)
+        item.last_seen_at = each.evidence[-1].at
+        if (item.seen, item.last_seen_at) != before:
+            changed.append(item)
+        if each.is_model and list(each.value) != item.value:
+            # What somebody vouched for stays in the words that they saw.
+            LearnedItem.objects.filter(
+                pk=item.pk, is_pinned=False, decided_at__isnull=True
+            ).update(value=list(each.value))
+    LearnedItem.objects.bulk_update(changed, ["seen", "last_seen_at"], batch_size=1000)
 
 
 # --- What did not help, and what is stale ----------------------------------------
 
 
-def count_failures(now: datetime) -> None:
-    """Count, for each item, the answers of the lookback that used it and did not help.
+def switch_off_failed(now: datetime) -> int:
+    """Switch off what failed more often than not within the lookback; returns how many.
 
-    One that was rated so, or that was asked again in other words.
+    An answer failed that was rated so, or asked again in other words. What a person
+    decided about stays as decided.
     """
-    used = Interaction.objects.filter(at__gte=now - LOOKBACK).exclude(learned_ids=[])
-    by_answer = dict(used.values_list("public_id", "learned_ids"))
-    if not by_answer:
-        return
+    used = Interaction.objects.filter(at__gt=now - LOOKBACK, at__lte=now)
+    by_answer = dict(
+        used.exclude(learned_ids=[]).values_list("public_id", "learned_ids")
+    )
     reworded = LearningSignal.objects.filter(
         kind=Kind.REWORDED, first__in=by_answer
     ).values_list("first", flat=True)
     unhelpful = Feedback.objects.filter(
         interaction_id__in=by_answer, is_helpful=False
     ).values_list("interaction_id", flat=True)
+    uses = Counter(pk for ids in by_answer.values() for pk in ids)
     failures = Counter(
         pk for answer in {*reworded, *unhelpful} for pk in by_answer[answer]
     )
-    for item in LearnedItem.objects.filter(pk__in=failures).order_by("pk"):
-        if item.failures != failures[item.pk]:
-            item.failures = failures[item.pk]
-            item.save(update_fields=["failures"])
-
-
-def switch_off_failed() -> int:
-    """Switch off what failed more often than not; a person may switch it on again."""
-    count = 0
-    items = LearnedItem.objects.filter(
-        state=ItemState.ON, is_pinned=False, decided_at__isnull=True, failures__gt=0
+    counted = LearnedItem.objects.filter(Q(pk__in=failures) | Q(failures__gt=0))
+    changed = [item for item in counted if item.failures != failures[item.pk]]
+    for item in changed:
+        item.failures = failures[item.pk]
+    LearnedItem.objects.bulk_update(changed, ["failures"], batch_size=1000)
+    failed = LearnedItem.objects.select_for_update().filter(
+        pk__in=[pk for pk, count in failures.items() if has_failed(count, uses[pk])],
+        state=ItemState.ON,
+        is_pinned=False,
+        decided_at__isnull=True,
     )
-    for item in items.order_by("pk"):
-        if has_failed(item.failures, item.usage_count):
-            item.state = ItemState.OFF
-            item.save(update_fields=["state"])
-            record(None, "switched off", item, why="did not help")
-            count += 1
-    return count
+    switched = list(failed.order_by("pk"))
+    for item in switched:
+        item.state = ItemState.OFF
+        record(None, "switched off", item, why="did not help")
+    LearnedItem.objects.bulk_update(switched, ["state"])
+    return len(switched)
 
 
 def forget_stale(now: datetime) -> int:
-    """Delete rewrites that nobody has used for long; what is pinned stays."""
-    items = LearnedItem.objects.filter(kind=Lesson.REWRITE, is_pinned=False).exclude(
-        state=ItemState.REMOVED
+    """Delete rewrites that nobody has used for long; returns how many.
+
+    What is pinned stays, and so does what a person has switched off: it would be
+    learned again, and be in use.
+    """
+    items = (
+        LearnedItem.objects.forgettable()
+        .filter(kind=Lesson.REWRITE)
+        .exclude(state=ItemState.OFF, decided_at__isnull=False)
     )
     stale = [item.pk for item in items if is_stale(last_active(item), now=now)]
-    LearnedItem.objects.filter(pk__in=stale).delete()
-    return len(stale)
+    return delete_held(items.filter(pk__in=stale))
 
 
 # --- What goes in the end --------------------------------------------------------
@@ -448,10 +471,16 @@ def forget_signals() -> int:
     return count
 
 
-# The answers that handed out words of some revisions.
+# The answers that handed out words of some revisions. An ask's own record holds them
+# too: the log of searches may have none, and goes earlier.
 ANSWERS_WITH: Final = """
 SELECT interaction_id FROM retrieval_searchlog
 WHERE interaction_id IS NOT NULL AND EXISTS (
+    SELECT 1 FROM jsonb_array_elements(hits) AS hit WHERE hit ->> 'ref' LIKE ANY(%s)
+)
+UNION
+SELECT public_id FROM retrieval_interaction
+WHERE EXISTS (
     SELECT 1 FROM jsonb_array_elements(hits) AS hit WHERE hit ->> 'ref' LIKE ANY(%s)
 )
 """
@@ -459,8 +488,10 @@ WHERE interaction_id IS NOT NULL AND EXISTS (
 
 def erase(erasure: Erasure) -> None:
     """Take out what was learned from, and said of, answers with erased words."""
+    # A run that reads them is done before, or finds them gone.
+    LearningState.objects.select_for_update().filter(pk=1).first()
     refs = [f"d{number}:%" for number in erasure.revisions]
-    answers = [row[0] for row in rows_of(Sql(ANSWERS_WITH, (refs,)))]
+    answers = [row[0] for row in rows_of(Sql(ANSWERS_WITH, (refs, refs)))]
     Feedback.objects.filter(interaction_id__in=answers).update(
         comment="", better_query=""
     )

@@ -7,10 +7,18 @@ the same history always teaches the same.
 
 import hashlib
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import product
 from typing import Final
 from uuid import UUID
 
@@ -33,9 +41,12 @@ LEAST_STRENGTH: Final = 0.25
 # So many failures, and more than half of all uses, switch an item off.
 LEAST_FAILURES: Final = 2
 
+# A word's key -> how often people chose which layer for it.
+Leads = Mapping[str, Mapping[int, int]]
+
 
 class Kind(StrEnum):
-    """What somebody did after a question."""
+    """What somebody did after a question, which tells how an answer was (S1-LRN-01)."""
 
     REWORDED = "reworded"
     LAYER_SWITCH = "layer_switch"
@@ -45,7 +56,7 @@ class Kind(StrEnum):
 
 
 class Lesson(StrEnum):
-    """What can be learned."""
+    """What a learned item does (S1-LRN-02)."""
 
     SYNONYM = "synonym"
     REWRITE = "rewrite"
@@ -53,12 +64,13 @@ class Lesson(StrEnum):
 
 
 class Source(StrEnum):
-    """What taught it."""
+    """What taught it; what an earlier product learned was imported."""
 
     REWORDED = "reworded"
     RATED = "rated"
     CHOSEN = "chosen"
     MODEL = "model"
+    IMPORTED = "imported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +98,6 @@ class Asked:
 class Rating:
     """What somebody said of an answer; `layer` and `query` are what they would take."""
 
-    of: UUID
-    at: datetime
     is_helpful: bool
     layer: int | None = None
     query: str = ""
@@ -110,10 +120,49 @@ class Noticed:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where something holds: a layer in its knowledge base, or several without one."""
+    """Where something holds: in a layer, or without one, and for whom.
+
+    It holds for whoever may search all of `bases`.
+    """
 
     layer: int | None
     bases: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What something learned says, wherever it holds; `term` and `value` as written."""
+
+    lesson: str
+    key: str
+    term: str
+    value: tuple[str, ...]
+    scope: Scope
+    is_model: bool
+
+    def covers(self, other: "Subject") -> bool:
+        """Tell whether what was decided of this one for good holds of another one too.
+
+        It does of the same in other words, asked over whatever lists: those change with
+        every grant. What has no layer stands for the same in each, and what has one
+        for the same without, where that would reach the layer.
+        """
+        here, there = self.scope, other.scope
+        is_in_reach = there.layer is None and bool(here.bases & there.bases)
+        return (
+            (self.lesson, self.is_model) == (other.lesson, other.is_model)
+            and (here.layer in {None, there.layer} or is_in_reach)
+            and (self.key == other.key or are_same(read(self.term), read(other.term)))
+            and (self.is_model or say_the_same(self.value, other.value))
+        )
+
+
+def say_the_same(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Tell whether two lists of searches have the same content words, each with each."""
+    return len(one) == len(other) and all(
+        first == second or are_same(read(first), read(second))
+        for first, second in zip(one, other, strict=True)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +194,13 @@ class Taught:
         )
 
     @property
+    def subject(self) -> Subject:
+        """What it says, wherever it holds."""
+        return Subject(
+            self.lesson, self.key, self.term, self.value, self.scope, self.is_model
+        )
+
+    @property
     def is_model(self) -> bool:
         """Whether a language model worded it, which words it anew each time."""
         return self.source is Source.MODEL
@@ -163,9 +219,8 @@ def identity(
     What is searched for too counts by its content words: another ending, or another
     little word, is no other item.
     """
-    place: object = sorted(scope.bases) if scope.layer is None else scope.layer
     said = None if is_model else [read(each).digest for each in value]
-    content = json.dumps([str(lesson), key, said, scope.layer is None, place])
+    content = json.dumps([str(lesson), key, said, scope.layer, sorted(scope.bases)])
     return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -233,11 +288,13 @@ class History:
         return asked.is_weak if rating is None else not rating.is_helpful
 
     def scope(self, layer: int | None, bases: frozenset[int]) -> Scope:
-        """Return where a lesson holds: the layer, if it was among what was asked."""
+        """Return where words hold: in the layer, if it was among what was asked.
+
+        Words that somebody chose with all of these before them may come from any, so
+        they are for nobody with less.
+        """
         base = self.base_of.get(layer) if layer is not None else None
-        if base is None or base not in bases:
-            return Scope(None, bases)
-        return Scope(layer, frozenset({base}))
+        return Scope(layer if base is not None and base in bases else None, bases)
 
 
 def lessons(
@@ -319,8 +376,8 @@ def taught_by_rating(first: Asked, history: History) -> Iterator[Taught]:
     rating = history.ratings.get(first.id)
     if rating is None:
         return
-    wording = read(first.text)
-    if rating.query and not are_same(wording, read(rating.query)):
+    wording, better = read(first.text), read(rating.query)
+    if better.keys and not are_same(wording, better):
         scope = history.scope(rating.layer, first.bases)
         value = (rating.query,)
         yield Taught(
@@ -336,9 +393,11 @@ def taught_by_choice(
     layer: int | None, bases: frozenset[int], first: Asked, history: History
 ) -> Iterator[Taught]:
     """Yield that a question's words lead to the layer that a person chose for it."""
-    scope = history.scope(layer, bases)
-    if scope.layer is None:
+    base = history.base_of.get(layer) if layer is not None else None
+    if base is None or base not in bases:
         return
+    # A word alone, which whoever is led by it typed too.
+    scope = Scope(layer, frozenset({base}))
     wording = read(first.text)
     for word, key in zip(wording.words, wording.keys, strict=True):
         if is_plain(word):
@@ -371,24 +430,27 @@ def is_stale(used: datetime, *, now: datetime) -> bool:
     return strength(used, now=now) < LEAST_STRENGTH
 
 
-def has_failed(failures: int, usage_count: int) -> bool:
-    """Tell whether an item failed those whose searches it was added to."""
-    return failures >= LEAST_FAILURES and failures * 2 > usage_count
+def has_failed(failures: int, uses: int) -> bool:
+    """Tell whether an item failed those whose searches it was added to.
+
+    Both are counted over the same time.
+    """
+    return failures >= LEAST_FAILURES and failures * 2 > uses
 
 
 def shares(
-    counts: Mapping[tuple[str, int], int], words: Sequence[frozenset[str]]
+    leads: Collection[Leads], words: Sequence[frozenset[str]]
 ) -> dict[int, float]:
     """Return how far a question's words lead to each layer, 0 to 1.
 
-    `counts` says how often people chose a layer for a word's key; `words` are the keys
-    of each word of the question. A word that leads nowhere speaks for no layer.
+    `leads` are those of each knowledge base; `words` are the keys of each word of the
+    question. A word that leads nowhere speaks for no layer.
     """
     found: dict[int, float] = {}
     for keys in words:
         chosen: dict[int, int] = {}
-        for (key, layer), count in counts.items():
-            if key in keys:
+        for key, each in product(keys, leads):
+            for layer, count in each.get(key, {}).items():
                 chosen[layer] = chosen.get(layer, 0) + count
         total = sum(chosen.values())
         for layer, count in chosen.items():

@@ -18,12 +18,10 @@ from django.utils import timezone
 
 from knowledge.models import Document, Layer, Source
 from retrieval.models import LearnedItem
-from retrieval.models.learning import ItemKind
+from retrieval.promoting import Leads, Lesson
 
 # Name as written -> (place in time, path) of each document that declares it.
 Replacing = Mapping[str, Sequence[tuple[int, str]]]
-# (A word's key, layer) -> how often people chose the layer for it.
-Leads = Mapping[tuple[str, int], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +29,8 @@ class Size:
     """Passages of one knowledge base: by layer (all, visible), and when that ends.
 
     `accent_free` are its layers that match without accents, `routing` the patterns of
-    all its layers, `leads` how often people chose a layer for a word, by the word's key
-    and the layer. `replacing` holds, by each name that a document of it declares as
+    all its layers, `leads` how often people chose which layer for a word, by the word's
+    key. `replacing` holds, by each name that a document of it declares as
     replaced, the paths of those documents as (place in time, path).
     """
 
@@ -167,13 +165,13 @@ def learned_in(knowledge_base_ids: Collection[int]) -> dict[int, Leads]:
     """Return, by knowledge base, the affinities to its layers that hold (S1-RTE-01)."""
     rows = (
         LearnedItem.objects.applied()
-        .filter(kind=ItemKind.AFFINITY, layer__knowledge_base_id__in=knowledge_base_ids)
+        .filter(kind=Lesson.AFFINITY, layer__knowledge_base_id__in=knowledge_base_ids)
         .order_by()
         .values_list("layer__knowledge_base_id", "layer_id", "key", "seen")
     )
-    found: dict[int, dict[tuple[str, int], int]] = {}
+    found: dict[int, dict[str, dict[int, int]]] = {}
     for pk, layer_id, key, seen in rows:
         if layer_id is not None:
-            leads = found.setdefault(pk, {})
-            leads[key, layer_id] = leads.get((key, layer_id), 0) + seen
+            chosen = found.setdefault(pk, {}).setdefault(key, {})
+            chosen[layer_id] = chosen.get(layer_id, 0) + seen
     return dict(found)

@@ -328,7 +328,6 @@ def put_learned(passage: Passage, word: str, ref: str) -> None:
         ref=ref,
         revision=passage.document.number,
         source_id=passage.source_id,
-        knowledge_base_id=passage.knowledge_base_id,
     )
 
 

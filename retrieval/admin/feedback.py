@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from knowledge.admin.records import RecordAdmin
-from knowledge.models import Document, Source
+from knowledge.models import Document, KnowledgeBase, Source, User
 from knowledge.permissions import Reader
 from knowledge.scoping import actor_of
 from retrieval.citations import parse_ref
@@ -71,7 +71,7 @@ class FeedbackAdmin(RecordAdmin[Feedback]):
                 "wanted": wanted,
                 "rows": said(listed)
                 if wanted == "answers"
-                else with_places(listed, Reader.for_user(actor_of(request))),
+                else with_places(listed, actor_of(request)),
                 "page": page,
                 "page_numbers": list(page.paginator.get_elided_page_range(page.number)),
                 "totals": answers.aggregate(
@@ -101,19 +101,26 @@ def counted(
     return rows
 
 
-def with_places(rows: list[dict[str, Any]], reader: Reader) -> list[dict[str, Any]]:
+def with_places(rows: list[dict[str, Any]], person: User) -> list[dict[str, Any]]:
     """Return counts with what they are of: the source, and the passage's words.
 
     Who administers a knowledge base reads it only where the portal lets them (D27).
     """
-    sources = Source.objects.select_related("layer__knowledge_base").in_bulk(
+    own = Source.objects.filter(
+        knowledge_base__in=KnowledgeBase.objects.administered_by(person)
+    )
+    sources = own.select_related("layer__knowledge_base").in_bulk(
         {row["source"] for row in rows}
     )
+    # One may have moved since it was counted.
+    rows = [row for row in rows if row["source"] in sources]
     numbers = {row["revision"] for row in rows if "revision" in row}
-    readable = Document.objects.visible_to(reader).filter(number__in=numbers)
+    readable = Document.objects.visible_to(Reader.for_user(person)).filter(
+        number__in=numbers
+    )
     texts = {row.number: row for row in readable.only("number", "text", "is_current")}
     for row in rows:
-        row["about"] = sources.get(row["source"])
+        row["about"] = sources[row["source"]]
         document = texts.get(row.get("revision", 0))
         place = parse_ref(row.get("ref", ""))
         if document is not None and place is not None:

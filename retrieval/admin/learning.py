@@ -26,8 +26,8 @@ from retrieval.learning import (
     switch_item,
 )
 from retrieval.models import LearnedItem, LearningSignal, SearchLog
-from retrieval.models.learning import RULE, ItemKind, ItemState
-from retrieval.promoting import strength
+from retrieval.models.learning import RULE, ItemState
+from retrieval.promoting import Lesson, strength
 
 PER_PAGE = 50
 MOST_EVIDENCE = 50
@@ -40,9 +40,9 @@ STATES = {
 }
 VIEWS = {
     "": gettext_lazy("All in use or switched off"),
-    ItemKind.SYNONYM: gettext_lazy("Synonyms"),
-    ItemKind.REWRITE: gettext_lazy("Rewrites"),
-    ItemKind.AFFINITY: gettext_lazy("Layer affinities"),
+    Lesson.SYNONYM: gettext_lazy("Synonyms"),
+    Lesson.REWRITE: gettext_lazy("Rewrites"),
+    Lesson.AFFINITY: gettext_lazy("Layer affinities"),
     ItemState.REMOVED: gettext_lazy("Removed for good"),
 }
 
@@ -240,7 +240,7 @@ def shown(item: LearnedItem) -> dict[str, Any]:
         "state_word": _("not applied: an older rule taught it") if is_old else word,
         "does": sentence_about(item),
         "strength": round(100 * strength(last_active(item), now=timezone.now()))
-        if item.kind == ItemKind.REWRITE and not item.is_pinned
+        if item.kind == Lesson.REWRITE and not item.is_pinned
         else None,
         "is_removed": item.state == ItemState.REMOVED,
         "is_on": item.state == ItemState.ON,
@@ -251,12 +251,12 @@ def shown(item: LearnedItem) -> dict[str, Any]:
 def sentence_about(item: LearnedItem) -> str:
     """Return what an item does, in a sentence."""
     value = ", ".join(f"“{each}”" for each in item.value)
-    if item.kind == ItemKind.AFFINITY:
+    if item.kind == Lesson.AFFINITY:
         return _("Questions with “%(term)s” go to %(layer)s first.") % {
             "term": item.term,
             "layer": item.layer,
         }
-    if item.kind == ItemKind.REWRITE:
+    if item.kind == Lesson.REWRITE:
         return _("“%(term)s” is also searched for as %(value)s.") % {
             "term": item.term,
             "value": value,

@@ -19,7 +19,7 @@ from retrieval.feedback import (
 from retrieval.learning import LearningStats, learning_stats
 from retrieval.models import LearnedItem
 from retrieval.models.feedback import Reason
-from retrieval.models.learning import ItemKind, ItemState, Origin
+from retrieval.models.learning import LESSONS, ORIGINS, ItemState
 
 
 class FeedbackRequestSerializer(StrictSerializer):
@@ -127,7 +127,7 @@ class FeedbackView(ApiView):
 class LearnedItemSerializer(serializers.Serializer[LearnedItem]):
     """One thing that was learned."""
 
-    kind = serializers.ChoiceField(choices=ItemKind.choices)
+    kind = serializers.ChoiceField(choices=LESSONS)
     term = serializers.CharField(help_text="The word or question.")
     value = serializers.ListField(
         child=serializers.CharField(),
@@ -141,7 +141,7 @@ class LearnedItemSerializer(serializers.Serializer[LearnedItem]):
         source="is_applied", help_text="False too where an older rule taught it."
     )
     pinned = serializers.BooleanField(source="is_pinned")
-    origin = serializers.ChoiceField(choices=Origin.choices)
+    origin = serializers.ChoiceField(choices=ORIGINS)
     seen = serializers.IntegerField(help_text="How many signals speak for it.")
     usage_count = serializers.IntegerField(help_text="How many answers used it.")
     failures = serializers.IntegerField(help_text="How many of them did not help.")

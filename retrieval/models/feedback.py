@@ -108,9 +108,9 @@ class PassageFeedbackQuerySet(models.QuerySet["PassageFeedback"]):
     """Ratings of passages by who works on them."""
 
     def administered_by(self, user: "User") -> Self:
-        """Those of passages in knowledge bases that the person works on."""
+        """Those of passages whose source is in a knowledge base of the person's now."""
         return self.filter(
-            knowledge_base__in=KnowledgeBase.objects.administered_by(user)
+            source__knowledge_base__in=KnowledgeBase.objects.administered_by(user)
         )
 
 
@@ -119,7 +119,7 @@ class PassageFeedback(models.Model):
 
     The passage is named by its ref, which outlives the stored row: `revision` is the
     ref's document revision, `passage_id` the row that was found, null for a clause that
-    the question named.
+    the question named. Whose it is tells its source, also after that has moved.
     """
 
     feedback = models.ForeignKey(
@@ -135,12 +135,6 @@ class PassageFeedback(models.Model):
         on_delete=models.CASCADE,
         related_name="+",
     )
-    knowledge_base = models.ForeignKey(
-        KnowledgeBase,
-        verbose_name=_("knowledge base"),
-        on_delete=models.CASCADE,
-        related_name="+",
-    )
     given_at = models.DateTimeField(_("given"), db_default=Now())
 
     objects = PassageFeedbackQuerySet.as_manager()
@@ -152,7 +146,6 @@ class PassageFeedback(models.Model):
         verbose_name_plural = _("ratings of passages")
         ordering = ["-given_at", "-pk"]
         default_permissions = ()
-        indexes = [models.Index(fields=["revision"], name="feedback_by_revision")]
         constraints = [
             models.UniqueConstraint(
                 fields=["feedback", "ref"], name="feedback_once_for_a_passage"

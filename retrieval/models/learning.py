@@ -9,23 +9,37 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from knowledge.models import KnowledgeBase, Layer
+from retrieval.promoting import Kind, Lesson, Scope, Subject
+from retrieval.promoting import Source as Origin
 
 if TYPE_CHECKING:
     from knowledge.models import User
 
 # Raised whenever the promoter learns by other rules; what an older one taught is no
 # longer applied, and deleted at its next run (S1-LRN-06).
-RULE = 1
+RULE = 2
 
 
-class SignalKind(models.TextChoices):
-    """What somebody did that tells how an answer was (S1-LRN-01)."""
-
-    REWORDED = "reworded", _("asked again in other words")
-    LAYER_SWITCH = "layer_switch", _("asked again in another layer")
-    FOLLOW_UP = "follow_up", _("went on with another question")
-    FEEDBACK = "feedback", _("rated")
-    ANSWERED = "answered", _("reworded by a model, and found")
+# What somebody did, what an item does and how it was learned, as pages say it.
+SIGNALS = [
+    (str(Kind.REWORDED), _("asked again in other words")),
+    (str(Kind.LAYER_SWITCH), _("asked again in another layer")),
+    (str(Kind.FOLLOW_UP), _("went on with another question")),
+    (str(Kind.FEEDBACK), _("rated")),
+    (str(Kind.ANSWERED), _("reworded by a model, and found")),
+]
+LESSONS = [
+    (str(Lesson.SYNONYM), _("synonym")),
+    (str(Lesson.REWRITE), _("rewrite")),
+    (str(Lesson.AFFINITY), _("layer affinity")),
+]
+ORIGINS = [
+    (str(Origin.REWORDED), _("from questions asked again in other words")),
+    (str(Origin.RATED), _("from what people said of answers")),
+    (str(Origin.CHOSEN), _("from layers that people chose")),
+    (str(Origin.MODEL), _("from searches of a language model that found something")),
+    (str(Origin.IMPORTED), _("from an earlier product")),
+]
 
 
 class SignalQuerySet(models.QuerySet["LearningSignal"]):
@@ -49,7 +63,7 @@ class LearningSignal(models.Model):
     that a person chose. `knowledge_base_ids` are all that either was asked over.
     """
 
-    kind = models.CharField(_("kind"), max_length=12, choices=SignalKind)
+    kind = models.CharField(_("kind"), max_length=12, choices=SIGNALS)
     first = models.UUIDField(_("question"))
     second = models.UUIDField(_("then"), null=True)
     layer = models.ForeignKey(
@@ -90,14 +104,6 @@ class LearningSignal(models.Model):
         return str(self.get_kind_display())
 
 
-class ItemKind(models.TextChoices):
-    """What a learned item does (S1-LRN-02)."""
-
-    SYNONYM = "synonym", _("synonym")
-    REWRITE = "rewrite", _("rewrite")
-    AFFINITY = "affinity", _("layer affinity")
-
-
 class ItemState(models.TextChoices):
     """What becomes of a learned item.
 
@@ -110,16 +116,6 @@ class ItemState(models.TextChoices):
     REMOVED = "removed", _("removed for good")
 
 
-class Origin(models.TextChoices):
-    """How it was learned."""
-
-    REWORDED = "reworded", _("from questions asked again in other words")
-    RATED = "rated", _("from what people said of answers")
-    CHOSEN = "chosen", _("from layers that people chose")
-    MODEL = "model", _("from searches of a language model that found something")
-    IMPORTED = "imported", _("from an earlier product")
-
-
 class LearnedItemQuerySet(models.QuerySet["LearnedItem"]):
     """Learned items by whether they hold, and for whom."""
 
@@ -129,14 +125,31 @@ class LearnedItemQuerySet(models.QuerySet["LearnedItem"]):
             models.Q(rule=RULE) | models.Q(is_pinned=True), state=ItemState.ON
         )
 
+    def forgettable(self) -> Self:
+        """Those that nobody has pinned or removed for good."""
+        return self.filter(is_pinned=False).exclude(state=ItemState.REMOVED)
+
     def within(self, knowledge_base_ids: frozenset[int]) -> Self:
         """Those whose evidence lies within these knowledge bases and no others."""
         return self.filter(knowledge_base_ids__contained_by=list(knowledge_base_ids))
 
+    def told_within(self, knowledge_base_ids: frozenset[int]) -> Self:
+        """Those that may be told to whoever may search these knowledge bases.
+
+        An affinity holds for its layer and is no more than a word; the word is told
+        where somebody with these knowledge bases, or fewer, has chosen the layer for
+        it, or where it has no evidence left.
+        """
+        about = LearningSignal.objects.filter(items=models.OuterRef("pk"))
+        own = about.filter(knowledge_base_ids__contained_by=list(knowledge_base_ids))
+        return self.within(knowledge_base_ids).filter(
+            ~models.Q(kind=Lesson.AFFINITY) | ~models.Exists(about) | models.Exists(own)
+        )
+
     def administered_by(self, user: "User") -> Self:
-        """Those whose evidence lies within what a person works on."""
+        """Those that may be told to whoever works on some knowledge bases."""
         bases = KnowledgeBase.objects.administered_by(user).values_list("pk", flat=True)
-        return self.within(frozenset(bases))
+        return self.told_within(frozenset(bases))
 
 
 class LearnedItem(models.Model):
@@ -147,16 +160,17 @@ class LearnedItem(models.Model):
     searches that hold `term` to its `layer`. `key` is what it is looked up by: the stem
     of a word, or the SHA-256 of a question's content words.
 
-    `knowledge_base_ids` is the knowledge base of the layer, or, without a layer, all
-    that the questions behind it were asked over. It is applied only where all of them
-    are searched, so nothing of it reaches a reader who could not have taught it.
+    `knowledge_base_ids` are all that the questions behind it were asked over, and of an
+    affinity the layer's own. It is applied only where all of them are searched, so no
+    words of others reach a reader who could not have taught it.
 
     `seen` counts the signals behind it, `usage_count` the answers that used it,
-    `failures` those of them that did not help. `digest` is the SHA-256 of what makes it
+    `failures` those of the last 30 days that did not help. Bank details are taken out
+    of `term` and `value` whatever the log keeps: they are shown to others (R16). `digest` is the SHA-256 of what makes it
     this item and no other (`retrieval.promoting.identity`).
     """
 
-    kind = models.CharField(_("kind"), max_length=10, choices=ItemKind)
+    kind = models.CharField(_("kind"), max_length=10, choices=LESSONS)
     key = models.CharField(max_length=100)
     term = models.TextField(_("word or question"))
     value = ArrayField(
@@ -172,7 +186,7 @@ class LearnedItem(models.Model):
     knowledge_base_ids = ArrayField(
         models.BigIntegerField(), verbose_name=_("knowledge bases")
     )
-    origin = models.CharField(_("learned"), max_length=10, choices=Origin)
+    origin = models.CharField(_("learned"), max_length=10, choices=ORIGINS)
     rule = models.PositiveSmallIntegerField(_("rule"), default=RULE)
     seen = models.PositiveIntegerField(_("seen"), default=0)
     usage_count = models.PositiveIntegerField(_("used"), default=0)
@@ -208,7 +222,7 @@ class LearnedItem(models.Model):
         indexes = [models.Index(fields=["kind", "key"], name="learned_by_key")]
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(kind__in=ItemKind.values),
+                condition=models.Q(kind__in=[str(each) for each in Lesson]),
                 name="learned_kind_known",
             ),
             models.CheckConstraint(
@@ -221,7 +235,7 @@ class LearnedItem(models.Model):
                 name="learned_of_some_knowledge_base",
             ),
             models.CheckConstraint(
-                condition=~models.Q(kind=ItemKind.AFFINITY)
+                condition=~models.Q(kind=Lesson.AFFINITY)
                 | models.Q(layer__isnull=False),
                 name="learned_affinity_has_layer",
             ),
@@ -235,6 +249,18 @@ class LearnedItem(models.Model):
     def is_applied(self) -> bool:
         """Whether it is in use; what an older rule taught is not."""
         return self.state == ItemState.ON and (self.is_pinned or self.rule == RULE)
+
+    @property
+    def subject(self) -> Subject:
+        """What it says, wherever it holds."""
+        return Subject(
+            self.kind,
+            self.key,
+            self.term,
+            tuple(self.value),
+            Scope(self.layer_id, frozenset(self.knowledge_base_ids)),
+            is_model=self.origin == Origin.MODEL,
+        )
 
     @property
     def knowledge_base_id(self) -> int | None:

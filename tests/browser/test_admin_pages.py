@@ -214,7 +214,6 @@ def learned_addresses(shelves: Corpus, passage: Passage) -> dict[str, str]:
             ref=passage.document.ref(passage.start, passage.end),
             revision=passage.document.number,
             source=passage.source,
-            knowledge_base=passage.knowledge_base,
         )
     listed = reverse("admin:retrieval_learneditem_changelist")
     ratings = reverse("admin:retrieval_feedback_changelist")

@@ -21,6 +21,8 @@ ROOT = Path(__file__).parents[2]
         ("PL61-1090-1014-0000-0712-1981-2874?", "[IBAN]?"),
         ("RO49AAAA1B31007593840000 și GB82WEST12345698765432", "[IBAN] și [IBAN]"),
         ("BIC DEUTDEFF500", "BIC [BIC]"),
+        ("swift/bic code:   deutdeffxxx", "swift/bic code:   [BIC]"),
+        ("SWIFT code number is deutdeff500", "SWIFT code number is [BIC]"),
         ("mã swift của ngân hàng là BFTVVNVX", "mã swift của ngân hàng là [BIC]"),
         ("send it to COBADEFFXXX", "send it to [BIC]"),
         ("rachunek 61 1090 1014 0000 0712 1981 2874", "rachunek [account number]"),
@@ -102,6 +104,8 @@ def test_a_text_that_takes_too_long_is_dropped(
 ) -> None:
     monkeypatch.setattr("knowledge.scrubbing.PATIENCE", patience)
     assert scrub("to DE89 3704 0044 0532 0130 00") == DROPPED
+    # Also where it looked for long and found nothing.
+    assert scrub("nothing of a bank") == DROPPED
 
 
 @pytest.mark.req("REL-L4")
@@ -116,7 +120,13 @@ def test_a_text_that_takes_too_long_is_dropped(
         "DEUTDEFF " * 4_000,
         "a" * 50_000,
         "\\u00a0" * 10_000,
+        "bic " * 20_000,
+        "swift/code " * 8_000,
+        ("bic" + " " * 30) * 3_000,
+        "bic: " * 20_000,
+        ("BIC code" + "\n" * 9 + "is ") * 5_000,
     ],
 )
 def test_no_text_takes_more_than_its_time(text: str) -> None:
+    """Nor where nothing is found in it, which is looked at just as closely."""
     assert scrub(text) != DROPPED

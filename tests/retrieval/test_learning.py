@@ -1,10 +1,14 @@
 """What is learned from searches, whom it reaches, and how it is undone."""
 
-from datetime import datetime, timedelta
+import threading
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
@@ -32,8 +36,9 @@ from retrieval.models import (
     LearningState,
     SearchLog,
 )
-from retrieval.models.learning import ItemKind, ItemState
+from retrieval.models.learning import ItemState
 from retrieval.promoter import erase, forget_signals, is_due, promote, queue_if_due
+from retrieval.promoting import Lesson
 from retrieval.reach import Reach
 from retrieval.results import Occasion
 from retrieval.routing import route
@@ -84,13 +89,14 @@ def reword(
     *,
     times: int = 2,
     before: float = 0,
+    words: tuple[str, str] = (FIRST, SECOND),
     **fields: Any,
 ) -> None:
     """Have a person ask again in other words so many times."""
     for each in range(times):
         minutes = before + 100 * (times - each)
-        log(reader, FIRST, minutes + 1, None)
-        log(reader, SECOND, minutes, layer, **fields)
+        log(reader, words[0], minutes + 1, None)
+        log(reader, words[1], minutes, layer, **fields)
 
 
 def run_anew() -> None:
@@ -107,7 +113,7 @@ def queries(reader: Reader, text: str) -> tuple[str, ...]:
 
 def synonym(layer: Layer | None = None) -> LearnedItem:
     """Return the one synonym."""
-    found = LearnedItem.objects.filter(kind=ItemKind.SYNONYM)
+    found = LearnedItem.objects.filter(kind=Lesson.SYNONYM)
     return found.get(layer=layer) if layer is not None else found.get()
 
 
@@ -171,7 +177,7 @@ def test_rewrite_that_found_more_is_searched_for(reader: Reader, rules: Layer) -
     reword(reader, rules)
     promote()
     assert queries(reader, "block a card: how?") == (SECOND,)
-    item = LearnedItem.objects.get(kind=ItemKind.REWRITE)
+    item = LearnedItem.objects.get(kind=Lesson.REWRITE)
     count_use([item.pk])
     count_use([])
     item.refresh_from_db()
@@ -200,6 +206,59 @@ def test_chosen_layer_leads_other_questions_there(reader: Reader, rules: Layer) 
     assert route("block", Reach.of(reader_of("other")).sizes) is None
 
 
+@pytest.mark.req("S1-RTE-01", "S1-IDX-02")
+def test_results_stay_kept_where_no_affinity_changes(
+    reader: Reader, rules: Layer, staff: User
+) -> None:
+    """The version rises with what routing would do otherwise, and with nothing else."""
+
+    def version() -> int:
+        return KnowledgeBase.objects.get(pk=rules.knowledge_base_id).version
+
+    for minutes in (300, 100):
+        log(reader, FIRST, minutes + 1, None)
+        log(reader, FIRST, minutes, rules, chose_layers=True, layers=[rules.pk])
+    promote()
+    item = LearnedItem.objects.get(kind=Lesson.AFFINITY, term="card")
+    before = version()
+    run_anew()
+    assert version() == before
+    switch_item(item, actor=staff, on=False)
+    assert version() == before + 1
+    # What is not in use may be seen more often, be removed, or go.
+    log(reader, FIRST, 21, None)
+    log(reader, FIRST, 20, rules, chose_layers=True, layers=[rules.pk])
+    LearnedItem.objects.exclude(pk=item.pk).delete()
+    before = version()
+    run_anew()
+    item.refresh_from_db()
+    assert item.seen == 3
+    remove_item(item, actor=staff)
+    item.delete()
+    assert version() == before + len(LearnedItem.objects.all())
+
+
+@pytest.mark.req("S1-LRN-02")
+def test_a_run_asks_the_database_no_more_for_more_items(
+    reader: Reader, rules: Layer
+) -> None:
+    """Neither to learn them nor to see them again."""
+
+    def statements(words: Sequence[str]) -> int:
+        for number, word in enumerate(words):
+            pair = (f"{word} card", f"{word} purse")
+            reword(reader, rules, words=pair, before=500 * number)
+        with CaptureQueriesContext(connection) as asked:
+            run_anew()
+        return len(asked)
+
+    few = statements(["heron"])
+    assert LearnedItem.objects.count() == 2
+    SearchLog.objects.update(at=timezone.now() - timedelta(days=20))
+    assert statements(["ladder", "copper", "window", "garden"]) <= few
+    assert LearnedItem.objects.filter(kind=Lesson.REWRITE).count() == 5
+
+
 @pytest.mark.req("S1-LRN-01", "S1-FBK-01", "S1-CNF-05")
 def test_each_search_is_recorded_with_its_level(
     reader: Reader, rules: Layer, settings: Settings
@@ -216,6 +275,34 @@ def test_each_search_is_recorded_with_its_level(
     quiet = search(reader, "card", occasion=Occasion("portal"))
     assert quiet.interaction_id == ""
     assert SearchLog.objects.filter(interaction_id=None).count() == 1
+
+
+@pytest.mark.req("R16", "S1-PRV-01")
+def test_what_is_learned_holds_no_bank_details(
+    reader: Reader, rules: Layer, settings: Settings
+) -> None:
+    """Others see it, so that it is scrubbed even where the log is kept raw."""
+    settings.LEARNING_STORE_RAW_QUERIES = True
+    iban = "DE89 3704 0044 0532 0130 00"
+    reword(reader, rules, words=(f"block card {iban}", f"freeze card {iban}"))
+    rated = log(reader, "lost purse", 30, rules)
+    Feedback.objects.create(
+        interaction_id=rated.interaction_id,
+        is_helpful=False,
+        better_query=f"lost wallet {iban}",
+    )
+    promote()
+    held = LearnedItem.objects.values_list("kind", "term", "value")
+    assert (Lesson.REWRITE, "block card [IBAN]", ["freeze card [IBAN]"]) in held
+    assert "3704" not in str(list(held))
+    pair = imported_synonym(
+        f"{iban}",
+        "account 12345678",
+        language="en",
+        layer=rules,
+        knowledge_base=rules.knowledge_base,
+    )
+    assert (pair.term, pair.value) == ("[IBAN]", ["account [account number]"])
 
 
 @pytest.mark.req("R19")
@@ -265,12 +352,16 @@ def test_who_tries_things_out_teaches_nothing(
     reader: Reader, rules: Layer, staff: User
 ) -> None:
     """Staff who see the portal as the person, and agents that may be anybody."""
-    reword(reader, rules, acting=staff)
+    reword(reader, rules)
     SearchLog.objects.update(acting=staff)
     reword(reader, rules, before=2000)
     SearchLog.objects.filter(acting=None).update(by_agent=True)
     promote()
     assert not LearnedItem.objects.exists()
+    # The same of a person's own teaches.
+    SearchLog.objects.filter(by_agent=True).update(by_agent=False)
+    run_anew()
+    assert LearnedItem.objects.exists()
 
 
 # --- Whom it reaches -----------------------------------------------------------------
@@ -280,25 +371,58 @@ def test_who_tries_things_out_teaches_nothing(
 def test_item_reaches_only_who_could_have_taught_it(
     reader: Reader, rules: Layer
 ) -> None:
-    """By its layer, or, without one, by all that the questions were asked over."""
+    """By all that the questions were asked over, with a layer or without one."""
     layer_of("secret")
     wide = reader_of("cards", "secret")
     reword(wide, None)
     promote()
     assert synonym().layer is None
-    assert queries(wide, "block it now")
-    assert queries(reader, "block it now") == ()
-    assert learning_stats(reader).items == ()
     reword(wide, rules, before=1000)
     run_anew()
-    assert queries(reader, "block it now")
-    told = learning_stats(reader).items
-    assert {each.layer for each in told} == {rules}
-    assert {each.usage_count for each in told} == {0}
+    assert synonym(rules)
+    for asked in ("block it now", FIRST):
+        assert queries(wide, asked)
+        assert queries(reader, asked) == ()
+    stats = learning_stats(reader)
+    assert (stats.items, stats.counts, stats.signals) == ((), {}, {})
+    assert learning_stats(wide).counts == {"synonym": 2, "rewrite": 1}
+    reword(reader, rules, before=2000)
+    run_anew()
+    assert queries(reader, FIRST) == (SECOND,)
+    stats = learning_stats(reader)
+    assert {each.layer for each in stats.items} == {rules}
+    assert {each.usage_count for each in stats.items} == {0}
+    assert stats.counts == {"synonym": 1, "rewrite": 1}
+    assert stats.signals["reworded"] == 2
     assert queries(reader_of("secret"), "block it now") == ()
     other = layer_of("cards", "other")
     within = Reach.of(reader).within(frozenset({other.pk}))
     assert learned_queries(within, "block it now").widened == ""
+
+
+@pytest.mark.req("S3-VIS-01", "S1-LRN-07")
+def test_word_of_an_affinity_is_told_to_who_could_have_used_it(
+    reader: Reader, rules: Layer
+) -> None:
+    """It leads whoever types it; a word that nobody typed over less is not shown."""
+    layer_of("secret")
+    wide = reader_of("cards", "secret")
+
+    def choose(person: Reader, before: float) -> None:
+        for minutes in (before, before + 100):
+            log(person, "zephyr", minutes + 1, None)
+            log(
+                person, "zephyr", minutes, rules, chose_layers=True, layers=[rules.pk]
+            )  # fmt: skip
+
+    choose(wide, 10)
+    promote()
+    assert [each.term for each in learning_stats(wide).items] == ["zephyr"]
+    assert learning_stats(reader).items == ()
+    assert route("where is zephyr", Reach.of(reader).sizes) == {rules.pk}
+    choose(reader, 1000)
+    run_anew()
+    assert [each.seen for each in learning_stats(reader).items] == [4]
 
 
 # --- Undoing it ------------------------------------------------------------------------
@@ -337,6 +461,30 @@ def test_removed_item_is_never_learned_again(
 
 
 @pytest.mark.req("S1-LRN-08")
+def test_removed_item_does_not_come_back_in_other_words(
+    reader: Reader, rules: Layer
+) -> None:
+    """Nor over another list; what was learned of it so already goes along."""
+    boss: User = StaffFactory(is_superuser=True)
+    layer_of("new")
+    wide = reader_of("cards", "new")
+    reword(reader, rules)
+    reword(wide, rules, before=1000)
+    reword(wide, None, before=2000)
+    promote()
+    rewrites = LearnedItem.objects.filter(kind=Lesson.REWRITE)
+    assert rewrites.count() == 2
+    remove_item(rewrites[0], actor=boss)
+    assert rewrites.get().state == ItemState.REMOVED
+    again = ("a card, how do I block it?", "How do I freeze the cards?")
+    reword(reader, rules, words=again, times=3, before=3000)
+    reword(wide, None, words=again, times=3, before=4000)
+    run_anew()
+    assert rewrites.get().state == ItemState.REMOVED
+    assert queries(wide, FIRST) == (f"{FIRST} freeze",)
+
+
+@pytest.mark.req("S1-LRN-08")
 def test_reset_of_a_layer_keeps_the_history(
     reader: Reader, rules: Layer, staff: User
 ) -> None:
@@ -360,7 +508,7 @@ def test_reset_of_everything_is_for_good(
     """Nothing seen before teaches again; what people ask afterwards may."""
     reword(reader, rules)
     promote()
-    LearnedItem.objects.filter(kind=ItemKind.REWRITE).delete()
+    LearnedItem.objects.filter(kind=Lesson.REWRITE).delete()
     assert reset_learning(actor=staff) == 1
     assert not LearningSignal.objects.exists()
     run_anew()
@@ -378,7 +526,7 @@ def test_pinned_item_stays_and_so_does_what_was_removed(
     reword(reader, rules)
     promote()
     pin_item(synonym(), actor=staff, pinned=True)
-    remove_item(LearnedItem.objects.get(kind=ItemKind.REWRITE), actor=staff)
+    remove_item(LearnedItem.objects.get(kind=Lesson.REWRITE), actor=staff)
     reset_learning(actor=staff, layer=rules)
     reset_learning(actor=staff)
     assert LearnedItem.objects.count() == 2
@@ -421,10 +569,16 @@ def test_rewrite_that_nobody_uses_is_forgotten(
     reword(reader, rules)
     promote()
     late = timezone.now() + timedelta(days=181)
-    pin_item(LearnedItem.objects.get(kind=ItemKind.REWRITE), actor=staff, pinned=True)
+    rewrite = LearnedItem.objects.get(kind=Lesson.REWRITE)
+    pin_item(rewrite, actor=staff, pinned=True)
     promote(now=late)
     assert LearnedItem.objects.count() == 2
-    pin_item(LearnedItem.objects.get(kind=ItemKind.REWRITE), actor=staff, pinned=False)
+    # Nor what somebody has switched off: learned again it would be on.
+    pin_item(rewrite, actor=staff, pinned=False)
+    switch_item(rewrite, actor=staff, on=False)
+    promote(now=late)
+    assert LearnedItem.objects.count() == 2
+    switch_item(rewrite, actor=staff, on=True)
     promote(now=late)
     assert synonym().term == "block"
     assert LearnedItem.objects.count() == 1
@@ -449,11 +603,21 @@ def test_item_that_does_not_help_switches_itself_off(
     reword(reader, rules)
     promote()
     item = synonym()
+    # Many uses of long ago do not make up for it.
+    LearnedItem.objects.filter(pk=item.pk).update(usage_count=500)
     for minutes in (9, 3):
         row = log(reader, "block it", minutes, rules, door="api")
         asked_with(reader, item, row)
-        count_use([item.pk])
         Feedback.objects.create(interaction_id=row.interaction_id, is_helpful=False)
+    for minutes in (30, 20):
+        asked_with(reader, item, log(reader, "block it", minutes, rules, door="api"))
+    promote()
+    item.refresh_from_db()
+    assert (item.failures, item.state) == (2, ItemState.ON)
+    used = Interaction.objects.filter(learned_ids=[item.pk]).order_by("pk")
+    Interaction.objects.filter(pk=used[3].pk).update(
+        at=timezone.now() - timedelta(days=31)
+    )
     promote()
     item.refresh_from_db()
     assert (item.failures, item.state) == (2, ItemState.OFF)
@@ -462,6 +626,94 @@ def test_item_that_does_not_help_switches_itself_off(
     promote()
     item.refresh_from_db()
     assert item.state == ItemState.ON
+    # Failures of long ago are none of the last 30 days.
+    used.update(at=timezone.now() - timedelta(days=31))
+    promote()
+    item.refresh_from_db()
+    assert item.failures == 0
+
+
+def failed(reader: Reader, item: LearnedItem) -> None:
+    """Have an item fail twice."""
+    for minutes in (9, 3):
+        row = log(reader, "block it", minutes, None, door="api")
+        asked_with(reader, item, row)
+        Feedback.objects.create(interaction_id=row.interaction_id, is_helpful=False)
+
+
+def long_unused(reader: Reader, item: LearnedItem) -> None:
+    """Have nobody used an item for long."""
+    old = timezone.now() - timedelta(days=200)
+    LearnedItem.objects.filter(pk=item.pk).update(learned_at=old)
+
+
+def of_an_older_rule(reader: Reader, item: LearnedItem) -> None:
+    """Have an older rule taught an item."""
+    LearnedItem.objects.filter(pk=item.pk).update(rule=0)
+
+
+@pytest.mark.req("S1-LRN-08", "REL-K4")
+@pytest.mark.django_db(transaction=True)
+def test_a_persons_decision_wins_over_a_run_at_that_moment(
+    reader: Reader, rules: Layer, staff: User
+) -> None:
+    """Whatever the run was about to do with what somebody pins."""
+
+    def run() -> None:
+        try:
+            promote()
+        finally:
+            connection.close()
+
+    for number, spoil in enumerate((failed, long_unused, of_an_older_rule)):
+        item = LearnedItem.objects.create(
+            kind=Lesson.REWRITE, key=str(number), term="block it", value=["freeze it"],
+            knowledge_base_ids=[rules.knowledge_base_id], origin="reworded",
+            digest=str(number) * 64,
+        )  # fmt: skip
+        spoil(reader, item)
+        with transaction.atomic():
+            pin_item(item, actor=staff, pinned=True)
+            other = threading.Thread(target=run)
+            other.start()
+            other.join(0.3)
+            assert other.is_alive()
+        other.join()
+        item.refresh_from_db()
+        assert (item.state, item.is_pinned) == (ItemState.ON, True)
+        pin_item(item, actor=staff, pinned=False)
+        LearnedItem.objects.filter(pk=item.pk).update(decided_at=None)
+        promote()
+        left = LearnedItem.objects.filter(pk=item.pk, state=ItemState.ON)
+        assert not left.exists()
+
+
+@pytest.mark.req("S1-QRW-03")
+def test_searches_that_a_person_pinned_stay_as_they_saw_them(
+    reader: Reader, rules: Layer, staff: User
+) -> None:
+    """A model words them anew each time; what nobody decided about takes the newest."""
+
+    def reworded(minutes: float, query: str) -> None:
+        row = log(reader, FIRST, minutes, rules)
+        Interaction.objects.create(
+            public_id=row.interaction_id, owner_id=reader.user_id, door="portal",
+            status="found", mode="grounded", rewritten_by="model",
+            queries=[FIRST, query],
+        )  # fmt: skip
+
+    for minutes, query in ((90, "stop card"), (60, "halt card")):
+        reworded(minutes, query)
+    promote()
+    assert queries(reader, FIRST) == ("halt card",)
+    pin_item(LearnedItem.objects.get(), actor=staff, pinned=True)
+    reworded(30, "end card")
+    run_anew()
+    assert queries(reader, FIRST) == ("halt card",)
+    assert LearnedItem.objects.get().seen == 3
+    LearnedItem.objects.update(is_pinned=False, decided_at=None)
+    run_anew()
+    assert queries(reader, FIRST) == ("end card",)
 
 
 # --- What goes with the words ------------------------------------------------------------
@@ -485,6 +737,25 @@ def test_erased_words_teach_nothing_any_more(reader: Reader, rules: Layer) -> No
     assert Feedback.objects.get().comment == ""
 
 
+@pytest.mark.req("S1-LRN-08")
+def test_erased_words_are_found_by_the_asks_own_record_too(
+    reader: Reader, rules: Layer
+) -> None:
+    """Of an ask whose row in the log says nothing of them."""
+    reword(reader, rules)
+    row = SearchLog.objects.filter(query=SECOND).earliest("pk")
+    asked = {"id": "S1", "ref": "d77:0-5", "revision": "d77", "passage": 1}
+    Interaction.objects.create(
+        public_id=row.interaction_id, owner_id=reader.user_id, door="portal",
+        status="found", mode="grounded", hits=[asked],
+    )  # fmt: skip
+    promote()
+    erase(Erasure(frozenset({7})))
+    assert LearnedItem.objects.exists()
+    erase(Erasure(frozenset({77})))
+    assert not LearnedItem.objects.exists()
+
+
 def test_old_signals_and_words_go_with_the_log(reader: Reader, rules: Layer) -> None:
     """Those that an item rests on stay with it."""
     reword(reader, rules)
@@ -498,10 +769,3 @@ def test_old_signals_and_words_go_with_the_log(reader: Reader, rules: Layer) -> 
     )
     assert forget_signals() == 1
     assert Feedback.objects.get().comment == ""
-
-
-def test_id_of_an_answer_is_that_of_its_row(reader: Reader, rules: Layer) -> None:
-    """So that whoever holds one finds the other."""
-    row = log(reader, FIRST, 1, rules)
-    assert isinstance(row.interaction_id, UUID)
-    assert isinstance(row.at, datetime)

@@ -1,7 +1,7 @@
 """What questions teach: the rules of promotion, held for any history (S1-LRN)."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knowledge.scrubbing import DROPPED
 from retrieval.promoting import (
     LEAST_SEEN,
     LOOKBACK,
@@ -22,6 +23,7 @@ from retrieval.promoting import (
     Rating,
     Scope,
     Source,
+    Subject,
     Taught,
     has_failed,
     identity,
@@ -62,14 +64,14 @@ def ask(number: int, text: str, minutes: float = 0, **fields: object) -> Asked:
 def taught(
     history: Sequence[Asked],
     *,
-    ratings: Sequence[Rating] = (),
+    ratings: Mapping[int, Rating] | None = None,
     rated: Sequence[Noticed] = (),
     now: datetime = NOW,
 ) -> list[Taught]:
     """Return what a history teaches."""
     known = History(
         {each.id: each for each in history},
-        {each.of: each for each in ratings},
+        {UUID(int=number): each for number, each in (ratings or {}).items()},
         BASE_OF,
     )
     return lessons([*noticed(history), *rated], known, now=now)
@@ -334,6 +336,11 @@ def test_synonym_belongs_to_the_layer_that_the_new_words_found() -> None:
     )  # fmt: skip
     (found,) = learned(twice("block card", "freeze card"))
     assert found.scope == Scope(None, BASES)
+    # Asked over more, the words may come from any of it: they are for nobody with less.
+    wide = frozenset({1, 2})
+    over = twice("block card", "freeze card", layer=10, bases=wide)
+    (found,) = learned(over)
+    assert found.scope == Scope(10, wide)
     # A layer that went, or that was not among what was asked.
     for layer in (99, 20):
         (found,) = learned(twice("block card", "freeze card", layer=layer))
@@ -351,7 +358,7 @@ def test_rewrite_is_learned_from_words_that_found_more() -> None:
         ("bird nests in June", ("heron nests",))
     ]
     # Whoever was answered knows better than a score.
-    poor = [Rating(UUID(int=4), NOW, is_helpful=False)]
+    poor = {4: Rating(is_helpful=False)}
     assert not [
         each for each in learned(weak, ratings=poor) if each.lesson is Lesson.REWRITE
     ]
@@ -370,9 +377,9 @@ def test_searches_of_a_model_are_proven_by_use() -> None:
     assert found.scope == Scope(None, BASES)
     again = [*history, ask(3, "bird nests in trees", 199, chain="b")]
     assert not [each for each in learned(again) if each.source is Source.MODEL]
-    liked = Rating(UUID(int=1), NOW, is_helpful=True)
+    liked = {1: Rating(is_helpful=True)}
     signal = Noticed(NOW, Kind.FEEDBACK, UUID(int=1), None, None, BASES)
-    (found,) = learned(history[:1], ratings=[liked], rated=[signal])
+    (found,) = learned(history[:1], ratings=liked, rated=[signal])
     assert len(found.evidence) == LEAST_SEEN
 
 
@@ -384,8 +391,11 @@ def test_affinity_comes_from_what_people_chose() -> None:
     assert {(each.term, each.scope.layer) for each in chosen} == {
         ("heron", 10), ("nest", 10),
     }  # fmt: skip
-    ratings = [Rating(UUID(int=n), NOW, is_helpful=False, layer=10) for n in (1, 3)]
-    said = [Noticed(NOW, Kind.FEEDBACK, each.of, None, 10, BASES) for each in ratings]
+    ratings = {number: Rating(is_helpful=False, layer=10) for number in (1, 3)}
+    said = [
+        Noticed(NOW, Kind.FEEDBACK, UUID(int=number), None, 10, BASES)
+        for number in ratings
+    ]
     rated = learned(
         [ask(1, "heron 12", 60, chain="a"), ask(3, "the heron", 30, chain="b")],
         ratings=ratings,
@@ -397,12 +407,13 @@ def test_affinity_comes_from_what_people_chose() -> None:
 def test_better_question_of_a_rating_is_a_rewrite() -> None:
     """Said twice; the same words in another order are no better question."""
     history = [ask(1, "bird nests", 60, chain="a"), ask(3, "bird nest", 30, chain="b")]
-    for query, count in (("heron nests", 1), ("nests of a bird", 0)):
-        ratings = [
-            Rating(each.id, NOW, is_helpful=False, query=query) for each in history
-        ]
+    queries = (("heron nests", 1), ("nests of a bird", 0), (DROPPED, 0))
+    for query, count in queries:
+        ratings = {
+            each.id.int: Rating(is_helpful=False, query=query) for each in history
+        }
         said = [
-            Noticed(NOW, Kind.FEEDBACK, each.of, None, None, BASES) for each in ratings
+            Noticed(NOW, Kind.FEEDBACK, each.id, None, None, BASES) for each in history
         ]
         found = learned(history, ratings=ratings, rated=said)
         assert [each.value for each in found] == [(query,)] * count
@@ -433,7 +444,8 @@ def test_what_fails_more_often_than_not_has_failed() -> None:
 
 def test_layer_has_a_share_of_each_word() -> None:
     """Words that lead elsewhere, or nowhere, count against it."""
-    counts = {("heron", 1): 3, ("heron", 2): 1, ("nest", 1): 2}
+    # Of two knowledge bases, each with the layers that are its own.
+    counts = [{"heron": {1: 3}, "nest": {1: 2}}, {"heron": {2: 1}}]
     heron, nest, other = frozenset({"heron"}), frozenset({"nest"}), frozenset({"x"})
     assert shares(counts, [heron]) == {1: 0.75, 2: 0.25}
     assert shares(counts, [heron, nest, other, other]) == pytest.approx(
@@ -449,7 +461,63 @@ def test_item_is_the_same_whoever_taught_it() -> None:
     one = identity(Lesson.SYNONYM, "block", ["freeze"], here)
     assert one == identity("synonym", "block", ["Freeze"], here)
     assert one != identity(Lesson.SYNONYM, "block", ["freeze"], there)
+    wide = Scope(10, frozenset({1, 2}))
+    assert one != identity(Lesson.SYNONYM, "block", ["freeze"], wide)
     assert one != identity(Lesson.REWRITE, "block", ["freeze"], here)
     assert identity("rewrite", "k", ["a"], there, is_model=True) == identity(
         "rewrite", "k", ["b"], there, is_model=True
     )
+
+
+HERE, OTHER, WIDE = Scope(10, BASES), Scope(20, frozenset({2})), frozenset({1, 2})
+
+
+def said(
+    term: str,
+    *value: str,
+    scope: Scope = HERE,
+    lesson: Lesson = Lesson.REWRITE,
+    is_model: bool = False,
+) -> Subject:
+    """Return what something learned says."""
+    return Subject(lesson, read(term).digest, term, value, scope, is_model)
+
+
+@pytest.mark.req("S1-LRN-08")
+@pytest.mark.parametrize(
+    ("removed", "learned_anew", "is_covered"),
+    [
+        # Other endings, another order, another little word.
+        (("bird nests", "heron nests"), ("the nest of a bird", "a heron nest"), True),
+        (("bird nests", "heron nests"), ("bird nests", "stork nests"), False),
+        (("bird nests", "heron nests"), ("bird eggs", "heron nests"), False),
+        (("bird nests", "heron nests"), ("bird nests", "heron nests", "eggs"), False),
+    ],
+)
+def test_removal_covers_the_same_in_other_words(
+    removed: tuple[str, ...], learned_anew: tuple[str, ...], *, is_covered: bool
+) -> None:
+    """And nothing that says something else."""
+    assert said(*removed).covers(said(*learned_anew)) == is_covered
+
+
+@pytest.mark.req("S1-LRN-08")
+def test_removal_covers_the_same_over_other_lists() -> None:
+    """In its layer and without one; without one, wherever it is asked."""
+    one = said("bird nests", "heron nests")
+    assert one.covers(replace(one, scope=Scope(10, WIDE)))
+    assert one.covers(replace(one, scope=Scope(None, WIDE)))
+    assert not one.covers(replace(one, scope=OTHER))
+    assert not one.covers(replace(one, scope=Scope(None, OTHER.bases)))
+    everywhere = replace(one, scope=Scope(None, BASES))
+    assert all(
+        everywhere.covers(replace(one, scope=scope))
+        for scope in (HERE, OTHER, Scope(None, WIDE), Scope(None, OTHER.bases))
+    )
+    # A word is the same whatever language its question seemed to be in.
+    word = Subject(Lesson.SYNONYM, "karty", "karty", ("plastik",), HERE, is_model=False)
+    assert word.covers(replace(word, key=key_of("karty", "pl")))
+    # A model words its searches anew each time; what people said is another thing.
+    model = replace(one, is_model=True)
+    assert model.covers(replace(model, value=("storks", "nest boxes")))
+    assert not model.covers(one)

@@ -126,7 +126,7 @@ def test_ratings_are_counted_by_passage_and_source(shelves: Corpus, cast: Cast) 
             reasons=["wrong"], knowledge_base_ids=bases,
         )  # fmt: skip
         row.passages.create(
-            worth=worth, source=source, knowledge_base=shelves.handbook,
+            worth=worth, source=source,
             ref=passage.document.ref(passage.start, passage.end),
             revision=passage.document.number,
         )  # fmt: skip
