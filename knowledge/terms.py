@@ -329,6 +329,15 @@ def question_language(question: str) -> str:
     return language_of(question, LANGUAGES)
 
 
+def passage_language(text: str, context: str) -> str:
+    """Return the code of the language that a passage seems to be in, or "".
+
+    Where its own text is too short to tell, as an answer of one word is, the title and
+    headings above it do.
+    """
+    return language_of(text, LANGUAGES) or question_language(context)
+
+
 @cache
 def _bare_lists() -> dict[str, frozenset[str]]:
     """Return the grammatical words as people type them without accents."""

@@ -8,10 +8,9 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from knowledge.language import language_of
 from knowledge.models import EmbeddingSpace, User
 from knowledge.models.audit import record
-from knowledge.terms import question_language
+from knowledge.terms import passage_language, question_language
 from retrieval import reranking
 from retrieval.answers import numbered
 from retrieval.budget import pack
@@ -19,7 +18,7 @@ from retrieval.calibration import numbers_of, scorer_of
 from retrieval.embedding import QueryVector, embed_now
 from retrieval.engine import Found, choose, find
 from retrieval.extractive import documents_of, raw_scores, sentences_of
-from retrieval.interaction import LANGUAGES, Score, differ
+from retrieval.interaction import Score, differ
 from retrieval.journal import Journal
 from retrieval.models import Calibration
 from retrieval.reach import Reach, reader_of
@@ -95,7 +94,10 @@ def observe(
         vector=lambda: vector,
     )
     similar = [
-        Score(hit.similarity, differ(language, language_of(hit.text, LANGUAGES)))
+        Score(
+            hit.similarity,
+            differ(language, passage_language(hit.text, hit.citation.title)),
+        )
         for hit in found.hits
     ]
     yield Basis.SIMILARITY, best_of(similar, language)

@@ -189,7 +189,13 @@ def raw_scores(
     short = [row for row in found if row[1][1] - row[1][0] <= LONGEST]
     sentences = [sentence for _passage, _span, sentence in short]
     if settings.RERANKING_MODEL:
-        scores = weigh_texts(text, [sentence.text for sentence in sentences])
+        scores = weigh_texts(
+            text,
+            [
+                (sentence.text, passage.hit.citation.title)
+                for passage, _span, sentence in short
+            ],
+        )
         return list(zip(sentences, scores, strict=True))
     # Named sections, which have no passage of their own, are not weighed.
     keys = [(passage.hit.passage_id or 0, span) for passage, span, _sentence in short]

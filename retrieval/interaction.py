@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from knowledge.inference.tokens import Floats, best_match, shifted, unpack
-from knowledge.language import language_of
 from knowledge.sentences import split_sentences
 from knowledge.terms import content_words, question_language, words
 
@@ -62,15 +61,17 @@ def read_query(text: str, packed: bytes) -> QueryTokens:
 def match_all(
     query: QueryTokens, passages: Sequence[tuple[str, bytes]], means: Means
 ) -> list[Score]:
-    """Return MaxSim of each (text, packed token vectors); -1 to 1, 0 without tokens.
+    """Return MaxSim of each (language, packed token vectors); -1 to 1, 0 without tokens.
+
+    The language is a code, or "" where it is not known.
 
     Raises:
         ValueError: bytes are broken, or of another dimension.
     """
     moved: dict[str, Floats] = {}
     scores = []
-    for text, packed in passages:
-        vectors, crosses = moved_to(query, text, means, moved)
+    for language, packed in passages:
+        vectors, crosses = moved_to(query, language, means, moved)
         raw = best_match(vectors, unpack(packed).vectors, query.weights)
         scores.append(Score(raw, crosses))
     return scores
@@ -78,19 +79,19 @@ def match_all(
 
 def match_spans(
     query: QueryTokens,
-    text: str,
+    language: str,
     packed: bytes,
     spans: Sequence[tuple[int, int]],
     means: Means,
 ) -> list[Score]:
     """Return MaxSim of each span (characters) of what one passage's tokens stand for.
 
-    `text` is the passage's, which tells its language. A span without tokens scores 0.
+    `language` is the passage's, or "". A span without tokens scores 0.
 
     Raises:
         ValueError: the bytes are broken, or of another dimension.
     """
-    vectors, crosses = moved_to(query, text, means, {})
+    vectors, crosses = moved_to(query, language, means, {})
     tokens = unpack(packed)
     cosines = vectors @ tokens.vectors.T
     starts = [0, *tokens.ends[:-1]]
@@ -112,13 +113,12 @@ def match_spans(
 
 
 def moved_to(
-    query: QueryTokens, text: str, means: Means, moved: dict[str, Floats]
+    query: QueryTokens, language: str, means: Means, moved: dict[str, Floats]
 ) -> tuple[Floats, bool]:
-    """Return the query's vectors, moved to a text's language, and whether it is another.
+    """Return the query's vectors, moved to a language, and whether it is another.
 
     `moved` keeps them by language.
     """
-    language = language_of(text, LANGUAGES)
     crosses = differ(query.language, language)
     if not (crosses and {query.language, language} <= set(means)):
         return query.vectors, crosses

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 from django.utils.translation import gettext as _
 
-from knowledge.language import language_of
 from knowledge.models import EmbeddingSpace
-from knowledge.terms import question_language
+from knowledge.terms import passage_language, question_language
 from retrieval.calibration import calibrated
 from retrieval.confidence import judge
-from retrieval.interaction import LANGUAGES, differ
+from retrieval.interaction import differ
 from retrieval.results import Basis, Confidence, Hit, Match
 from retrieval.scales import Scale
 
@@ -56,6 +55,7 @@ def calibrated_scores(scale: Scale, text: str, hits: Sequence[Hit]) -> list[floa
             # A probability already; what the reranker did not read counts as nothing.
             scores.append(hit.rerank_score or 0.0)
         else:
-            crosses = differ(language, language_of(hit.text, LANGUAGES))
+            spoken = passage_language(hit.text, hit.citation.title)
+            crosses = differ(language, spoken)
             scores.append(scale.probability(hit.similarity, language, crosses=crosses))
     return scores

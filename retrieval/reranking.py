@@ -13,18 +13,11 @@ from django.conf import settings
 from knowledge.embedding import reranker
 from knowledge.inference.gateway import ModelError
 from knowledge.inference.languages import language_means
-from knowledge.language import language_of
 from knowledge.models import EmbeddingSpace
-from knowledge.terms import question_language
+from knowledge.terms import passage_language, question_language
 from retrieval.calibration import calibrated
 from retrieval.fusion import Fused
-from retrieval.interaction import (
-    LANGUAGES,
-    Score,
-    differ,
-    match_all,
-    read_query,
-)
+from retrieval.interaction import Score, differ, match_all, read_query
 from retrieval.reach import Sql, rows_of
 from retrieval.results import Basis, Branch
 
@@ -36,11 +29,11 @@ logger = logging.getLogger(__name__)
 WORD_WEIGHT = 0.1
 
 PACKED = """
-SELECT t.passage_id, p.text, t.packed
+SELECT t.passage_id, p.text, p.context, t.packed
 FROM knowledge_passagetokens t JOIN knowledge_passage p ON p.id = t.passage_id
 WHERE t.space_id = %s AND t.passage_id = ANY(%s)
 """
-TEXTS = "SELECT id, text FROM knowledge_passage WHERE id = ANY(%s)"
+TEXTS = "SELECT id, text, context FROM knowledge_passage WHERE id = ANY(%s)"
 
 
 def rerank(
@@ -75,7 +68,10 @@ def raw_scores(
         return {}
     query = read_query(text, tokens)
     rows = rows_of(Sql(PACKED, (space.pk, list(passage_ids))))
-    passages = [(passage, bytes(packed)) for _pk, passage, packed in rows]
+    passages = [
+        (passage_language(passage, context), bytes(packed))
+        for _pk, passage, context, packed in rows
+    ]
     means = language_means(space.model_id, space.token_format)
     scores = match_all(query, passages, means)
     return {row[0]: score for row, score in zip(rows, scores, strict=True)}
@@ -85,20 +81,20 @@ def cross_encoded(text: str, passage_ids: Sequence[int]) -> dict[int, Score]:
     """Return the CrossEncoder's scores; {} when its server does not answer."""
     rows = rows_of(Sql(TEXTS, (list(passage_ids),)))
     try:
-        scores = cross_encode(text, [passage for _pk, passage in rows])
+        scores = cross_encode(text, [row[1:] for row in rows])
     except ModelError as error:
         logger.warning("%s", error)
         return {}
-    return {pk: score for (pk, _passage), score in zip(rows, scores, strict=True)}
+    return {row[0]: score for row, score in zip(rows, scores, strict=True)}
 
 
-def cross_encode(text: str, given: Sequence[str]) -> list[Score]:
-    """Return what RERANKING_MODEL says of each text; raises ModelError."""
-    answered = reranker().rerank(text, given)
+def cross_encode(text: str, given: Sequence[tuple[str, str]]) -> list[Score]:
+    """Return what RERANKING_MODEL says of each (text, context); raises ModelError."""
+    answered = reranker().rerank(text, [each for each, _context in given])
     language = question_language(text)
     return [
-        Score(raw, differ(language, language_of(each, LANGUAGES)))
-        for each, raw in zip(given, answered, strict=True)
+        Score(raw, differ(language, passage_language(each, context)))
+        for (each, context), raw in zip(given, answered, strict=True)
     ]
 
 

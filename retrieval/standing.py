@@ -18,18 +18,24 @@ from retrieval.reach import Sql, rows_of
 RECORD = "(SELECT id FROM retrieval_tuningrecord ORDER BY version DESC LIMIT 1)"
 FIT = "(SELECT max(id) FROM retrieval_calibration)"
 SPACE = "(SELECT id FROM knowledge_embeddingspace WHERE state = 'active')"
+PASSAGES = """(
+    SELECT reltuples::bigint FROM pg_class WHERE oid = 'knowledge_passage'::regclass
+)"""
 
 
 class Standing(NamedTuple):
     """The newest of each, by its key; None where there is none.
 
     `record` is the tuning record, `fit` the newest calibration of all scorers, `space`
-    the embedding space that queries are compared in.
+    the embedding space that queries are compared in. `passages` is about how many the
+    installation holds, as the planner last counted them, and below 0 before it did:
+    it may choose the quickest way, and nothing else.
     """
 
     record: int | None
     fit: int | None
     space: int | None
+    passages: int = -1
 
 
 held: ContextVar[Standing | None] = ContextVar("held", default=None)
@@ -56,8 +62,8 @@ def standing() -> Standing:
 def look_up() -> Standing:
     """Ask the database; a schema without vectors has no space."""
     space = SPACE if vectors_stored() else "NULL"
-    ((record, fit, space_id),) = rows_of(Sql(f"SELECT {RECORD}, {FIT}, {space}"))
-    return Standing(record, fit, space_id)
+    (row,) = rows_of(Sql(f"SELECT {RECORD}, {FIT}, {space}, {PASSAGES}"))
+    return Standing(*row)
 
 
 @lru_cache(maxsize=8)

@@ -13,7 +13,7 @@ from knowledge.inference.gateway import ModelError
 from knowledge.inference.languages import language_means
 from knowledge.models import EmbeddingSpace
 from knowledge.sentences import split_sentences
-from knowledge.terms import question_language
+from knowledge.terms import passage_language, question_language
 from retrieval.answers import Passage
 from retrieval.calibration import calibrated
 from retrieval.citations import parse_ref
@@ -69,7 +69,8 @@ def weigh(
             (max(first, least) + shift, min(last, most) + shift)
             for first, last in spans[pk]
         ]
-        scores = match_spans(query, passage, bytes(packed), within, means)
+        language = passage_language(passage, context)
+        scores = match_spans(query, language, bytes(packed), within, means)
         weighed |= {
             (pk, span): one for span, one in zip(spans[pk], scores, strict=True)
         }
@@ -101,8 +102,11 @@ def nearest_sentences(
     return [words[key] for key, score in raw.items() if score >= best - NEAR]
 
 
-def weigh_texts(text: str, sentences: Sequence[str]) -> list[Score]:
-    """Return the CrossEncoder's raw scores; raises ScoringError when it does not answer."""
+def weigh_texts(text: str, sentences: Sequence[tuple[str, str]]) -> list[Score]:
+    """Return the CrossEncoder's raw scores of some (sentence, title of its document).
+
+    Raises ScoringError when it does not answer.
+    """
     try:
         return cross_encode(text, sentences)
     except ModelError as error:

@@ -10,6 +10,7 @@ from knowledge.terms import (
     MAX_WORD_LENGTH,
     content_words,
     index_terms,
+    passage_language,
     question_language,
     read_query,
     without_marks,
@@ -83,6 +84,21 @@ def test_a_question_tells_its_language(question: str, language: str) -> None:
 
 
 @pytest.mark.req("D8")
+@pytest.mark.parametrize(
+    ("text", "title", "language"),
+    [
+        ("Two.", "How many guests may a member bring?", "en"),
+        ("25 EUR.", "Ile kosztuje duplikat identyfikatora?", "pl"),
+        ("Được.", "May I bring my dog to the office?", "vi"),
+        ("308", "", ""),
+    ],
+)
+def test_a_short_answer_is_in_the_language_of_its_title(
+    text: str, title: str, language: str
+) -> None:
+    assert passage_language(text, title) == language
+
+
 def test_context_and_text_are_indexed_together() -> None:
     assert index_terms("Fees > QT-07", "asyncio.TaskPool 4,287.50") == (
         "fees qt 07 asyncio taskpool 4 287 50 ßfee ßasyncio ßtaskpool"

@@ -16,6 +16,7 @@ from knowledge.terms import content_words, index_terms, read_query, words
 from retrieval.branches import by_codes, by_keywords, by_meaning, cosines
 from retrieval.fusion import Candidate
 from retrieval.reach import Reach
+from retrieval.standing import held, look_up
 from tests.factories import ready_source
 from tests.retrieval.shelf import layer_of, open_space, put, reader_of
 
@@ -62,6 +63,24 @@ def test_every_content_word_is_demanded_and_only_else_some() -> None:
     relaxed = found_by(reader, "notice of dismissal")
     assert set(ids(relaxed)) == {both.pk, one.pk}
     assert all(row.relaxed and 0 < row.share < 1 for row in relaxed)
+
+
+@pytest.mark.parametrize("query", ["notice of dismissal", "notice", "statute moon"])
+def test_a_word_is_found_alike_alone_and_with_its_knowledge_base(query: str) -> None:
+    """How large the installation is chooses a way, never a result."""
+    for slug in ("rules", "elsewhere"):
+        layer = layer_of(slug)
+        for number in range(6):
+            put(layer, f"The statute on notice, paragraph {number} of {slug}.")
+        put(layer, "A dismissal has no effect without a notice in writing.")
+    reader = reader_of("rules")
+    found = []
+    for passages in (-1, 0, 1, 7, 1_000_000):
+        token = held.set(look_up()._replace(passages=passages))
+        found.append(found_by(reader, query))
+        held.reset(token)
+    assert found[0]
+    assert all(each == found[0] for each in found)
 
 
 def test_relaxed_pass_puts_rare_words_before_frequent_ones() -> None:

@@ -74,8 +74,8 @@ def test_the_passage_with_the_telling_word_is_better() -> None:
     telling, other = match_all(
         query,
         [
-            ("a notice", pack_passage(np.stack([axis(1), axis(2)]), [1, 8], MEAN)),
-            ("the lease", pack_passage(np.stack([axis(0), axis(2)]), [3, 9], MEAN)),
+            ("en", pack_passage(np.stack([axis(1), axis(2)]), [1, 8], MEAN)),
+            ("en", pack_passage(np.stack([axis(0), axis(2)]), [3, 9], MEAN)),
         ],
         {},
     )
@@ -94,8 +94,8 @@ def test_a_query_is_moved_over_to_the_passages_language() -> None:
     query = read_query("được quy định như thế nào ở đây", packed)
     passage = "The rules of the house are to be kept by all who live in it."
     tokens = pack_passage((axis(1) + english)[None, :], [len(passage)], MEAN)
-    (moved,) = match_all(query, [(passage, tokens)], means)
-    (unmoved,) = match_all(query, [(passage, tokens)], {})
+    (moved,) = match_all(query, [("en", tokens)], means)
+    (unmoved,) = match_all(query, [("en", tokens)], {})
     assert moved.crosses
     assert unmoved.crosses
     assert moved.raw > unmoved.raw + 0.2
@@ -114,7 +114,7 @@ def test_a_part_of_a_passage_is_matched_by_its_own_tokens() -> None:
     passage = pack_passage(vectors, [5, 11], MEAN)
     query = read_query("berth", pack_query(vectors[:1], [5], MEAN))
     first, second, none = match_spans(
-        query, "berth water", passage, [(0, 5), (6, 11), (20, 30)], {}
+        query, "en", passage, [(0, 5), (6, 11), (20, 30)], {}
     )
     assert first.raw > 0.9
     assert second.raw < 0.3
