@@ -22,7 +22,6 @@ from approvals.receiving import Outcome, Receipt, take_reply
 from approvals.replies import Mail, Reply, read_mail, read_reply
 from approvals.webhooks import SignatureError, secret_of, verify
 from knowledge.models.audit import record
-from knowledge.scrubbing import scrub
 
 logger = logging.getLogger(__name__)
 
@@ -87,8 +86,8 @@ def mail(request: HttpRequest) -> JsonResponse:
     receipt = take_reply(
         notification, read_reply(read.text), door="mail", event_id=read.message_id
     )
-    if receipt.sentence:
-        tell_sender(notification, receipt.sentence, read.message_id)
+    if receipt.kept:
+        tell_sender(notification, receipt.kept)
     return told(receipt)
 
 
@@ -145,7 +144,7 @@ def replied_to(read: Mail) -> Notification | None:
     return None
 
 
-def tell_sender(notification: Notification, sentence: str, message_id: str) -> None:
+def tell_sender(notification: Notification, sentence: str) -> None:
     """Have the sender of a mail told why it was not taken."""
     rounds = Notification.objects.filter(
         pending=notification.pending,
@@ -159,8 +158,7 @@ def tell_sender(notification: Notification, sentence: str, message_id: str) -> N
                 pending=notification.pending,
                 event=Event.REFUSED,
                 round=rounds.count(),
-                # It names what was found, for the sender alone; nothing of a bank stays.
-                note=scrub(sentence),
+                note=sentence,
             )
         ],
         ignore_conflicts=True,

@@ -46,6 +46,7 @@ WHY: Final = {
     "identity": "This looks like the number of an identity document or a person.",
 }
 _BANK: Final = {IBAN: "iban", BIC: "bic", CARD: "card", ACCOUNT: "account"}
+_HIDDEN: Final = {kind: mark for mark, kind in _BANK.items()}
 
 # Where numbers without a country's code are from, by language.
 _REGIONS: Final = {
@@ -188,11 +189,17 @@ def is_kept(text: str, kept: Sequence[str]) -> bool:
     return _folded(text) in {_folded(each) for each in kept}
 
 
-def refusal(marks: Sequence[Mark]) -> str:
-    """Return what is said to a person about marks that are left, "" for none."""
+def refusal(marks: Sequence[Mark], *, hides_bank_details: bool = False) -> str:
+    """Return what is said to a person about marks that are left, "" for none.
+
+    What is kept until it can be said hides bank details: away from the words around
+    it, an account number is one that no scrubbing would know.
+    """
     if not marks:
         return ""
-    named = ", ".join(f"“{text}”" for text, _ in groupby(mark.text for mark in marks))
+    hidden = _HIDDEN if hides_bank_details else {}
+    texts = (hidden.get(mark.kind, mark.text) for mark in marks)
+    named = ", ".join(f"“{text}”" for text, _ in groupby(texts))
     return f"Remove what could tell who somebody is, or keep it on purpose: {named}."
 
 

@@ -12,14 +12,21 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from approvals.actions import approve, ignore, propose_answer
-from approvals.errors import ApprovalError, ConflictError, ForbiddenError
+from approvals.errors import (
+    ApprovalError,
+    ConflictError,
+    ForbiddenError,
+    PrivacyError,
+)
 from approvals.models import Notification, PendingQuestion, ReceivedReply
 from approvals.models.notification import Event
+from approvals.privacy import refusal
 from approvals.replies import Reply
 from approvals.rights import ANSWER, APPROVE, may_act
 from knowledge.actions import ActionError
 from knowledge.models import Layer, User
 from knowledge.models.audit import record
+from knowledge.scrubbing import scrub
 
 
 class Outcome(StrEnum):
@@ -34,10 +41,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a sender is told: the outcome, and a sentence where it was not taken."""
+    """What a sender is told: the outcome, and a sentence where it was not taken.
+
+    `kept` is the sentence as it may be stored until it is told.
+    """
 
     outcome: Outcome
     sentence: str = ""
+    kept: str = ""
 
 
 def take_reply(
@@ -72,7 +83,8 @@ def act_on(notification: Notification, reply: Reply) -> Receipt:
     pending = notification.pending
     if pending is None:
         record(person, "came too late for", notification, act="reply")
-        return Receipt(Outcome.LATE, _("This question has been deleted."))
+        sentence = _("This question has been deleted.")
+        return Receipt(Outcome.LATE, sentence, sentence)
     if not may_act(person, pending, APPROVE if reply.approves else ANSWER):
         record(person, "was refused", pending, act="reply")
         return Receipt(Outcome.NOT_FOUND)
@@ -82,11 +94,18 @@ def act_on(notification: Notification, reply: Reply) -> Receipt:
     except ForbiddenError:
         return Receipt(Outcome.NOT_FOUND)
     except ConflictError as error:
-        return Receipt(Outcome.LATE, str(error))
+        return Receipt(Outcome.LATE, str(error), str(error))
     except ActionError as error:
         record(person, "sent a reply that was refused to", pending)
-        return Receipt(Outcome.REFUSED, str(error))
+        return Receipt(Outcome.REFUSED, str(error), scrub(kept_words(error)))
     return Receipt(Outcome.TAKEN)
+
+
+def kept_words(error: ActionError) -> str:
+    """Return why a reply was refused, without the bank details that it names."""
+    if isinstance(error, PrivacyError):
+        return refusal(error.marks, hides_bank_details=True)
+    return str(error)
 
 
 def refuse_late(

@@ -24,7 +24,7 @@ MOST_DAYS: Final = 366
 Verb = Callable[[PendingQuestion, User, QueryDict], str]
 
 
-def version_in(data: QueryDict) -> int | None:
+def version_in(data: QueryDict) -> int:
     """Return the version that a form showed; raises ApprovalError without one."""
     version = data.get("version", "")
     if not is_key(version):
@@ -84,7 +84,12 @@ def colleagues_of(actor: User) -> list[User]:
 
 def ignore(pending: PendingQuestion, actor: User, data: QueryDict) -> str:
     """Give it no answer."""
-    actions.ignore(pending, actor=actor, because=data.get("because", ""))
+    actions.ignore(
+        pending,
+        actor=actor,
+        because=data.get("because", ""),
+        expected_version=version_in(data),
+    )
     return _("Ignored. It stands under “Ignored”, with your reason.")
 
 
@@ -129,13 +134,23 @@ def approve(pending: PendingQuestion, actor: User, data: QueryDict) -> str:
 
 def send_back(pending: PendingQuestion, actor: User, data: QueryDict) -> str:
     """Refuse what a colleague wrote."""
-    actions.send_back(pending, actor=actor, because=data.get("because", ""))
+    actions.send_back(
+        pending,
+        actor=actor,
+        because=data.get("because", ""),
+        expected_version=version_in(data),
+    )
     return _("Sent back. The question waits for another answer.")
 
 
 def withdraw(pending: PendingQuestion, actor: User, data: QueryDict) -> str:
     """Take an approved answer out of the documents."""
-    actions.withdraw(pending, actor=actor, because=data.get("because", ""))
+    actions.withdraw(
+        pending,
+        actor=actor,
+        because=data.get("because", ""),
+        expected_version=version_in(data),
+    )
     return _("Withdrawn. The question waits for an answer again.")
 
 

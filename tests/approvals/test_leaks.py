@@ -12,19 +12,20 @@ from django.db import connection
 from pytest_django.fixtures import Settings
 
 from approvals import actions
-from approvals.models import PendingQuestion
-from approvals.models.notification import Pace
+from approvals.models import Contact, Notification, PendingQuestion
+from approvals.models.notification import Event, Pace
 from approvals.models.question import Channel
 from approvals.notifying import send_due
 from approvals.reminding import summarise
 from benchmarks.bank_details import Line, lines_with_ibans, lines_with_others
-from knowledge.models import KnowledgeBase, Layer
+from knowledge.models import KnowledgeBase, Layer, User
 from knowledge.permissions import grant
 from knowledge.scrubbing import scrub
 from retrieval.models import Interaction
 from strata_portal.logs import OneLineFormatter
 from tests.approvals.channels import hook_contact, mail_contact, signed_reply, told
 from tests.approvals.gaps import ANSWER, BOTH, approver_of
+from tests.approvals.test_hooks import SECRET, hand_over, mail_to
 from tests.approvals.test_webhooks import Receiver, allow
 from tests.cast import Actor, Cast
 from tests.mail_server import MailServer
@@ -98,6 +99,32 @@ def ask(reader: Actor, line: Line, door: int) -> None:
     assert response.status_code == 200, response.content
 
 
+def say_all(asker: Actor, person: User, by_mail: Contact) -> None:
+    """Say each line where people say why: in ratings, replies by mail, and reasons."""
+    client = asker.client()
+    asks = list(Interaction.objects.filter(owner=asker.user))
+    pending = PendingQuestion.objects.open().earliest("pk")
+    message = told(by_mail, pending)
+    for number, line in enumerate(PLANTED):
+        rating = {
+            "interaction_id": str(asks[number % len(asks)].public_id),
+            "helpful": False,
+            "comment": line.text,
+            "better_query": line.text,
+        }
+        response = client.post("/api/v1/feedback", rating, "application/json")
+        assert response.status_code == 200, response.content
+        reply = mail_to(
+            message,
+            f"{line.text}\n{ANSWER}",
+            **{"Message-ID": f"<{number}@bank.example>"},
+        )
+        assert hand_over(reply)[0] == 422, line
+        ignored = actions.ignore(pending, actor=person, because=line.text)
+        assert not line.left_in(ignored.ignored_because)
+        actions.reopen(pending, actor=person)
+
+
 @pytest.mark.req("REL-L3", "S1-PRV-01", "R16")
 def test_no_bank_detail_is_kept_sent_or_logged(
     corpus: Corpus, cast: Cast, settings: Settings, caplog: pytest.LogCaptureFixture
@@ -108,10 +135,12 @@ def test_no_bank_detail_is_kept_sent_or_logged(
     with MailServer() as post, Receiver() as chat, caplog.at_level(logging.DEBUG):
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", post.port
         settings.STRATA_EMAIL_SECURITY = "none"
+        settings.STRATA_REPLY_ADDRESS = "replies@bank.example"
+        settings.STRATA_MAIL_HOOK_SECRETS = [SECRET]
         allow(settings, chat)
         person = approver_of(base)
         by_hook = hook_contact(person, chat.url)
-        mail_contact(person)
+        by_mail = mail_contact(person)
         daily = mail_contact(approver_of(base), pace=Pace.DAILY)
         asker = cast.granted
         grant(base, BOTH, to=asker.user, actor=None)
@@ -128,6 +157,9 @@ def test_no_bank_detail_is_kept_sent_or_logged(
             reply = {"text": f"Layer: {layer.name}\n{ANSWER} {PLANTED[0].text}"}
             status, said = signed_reply(told(by_hook, pending), reply)
             assert status == 422, said
+        say_all(asker, person, by_mail)
+        assert Notification.objects.filter(event=Event.REFUSED).count() == len(PLANTED)
+        assert not leaks_in(each for each in everything_kept() if each not in before)
         sent = 2 * PendingQuestion.objects.count()
         assert send_due() >= sent
 

@@ -162,7 +162,8 @@ def test_the_next_question_follows_an_answer(client: Client, terrace: Any) -> No
     page = sent(client, first, **written(first, terrace))
     assert page.redirect_chain[-1][0] == page_of("change", second)
     assert "It is being taken into the documents" in page.content.decode()
-    page = sent(client, second, act="ignore", because="Everybody can see it.")
+    why = "Everybody can see it."
+    page = sent(client, second, act="ignore", because=why, version=second.version)
     assert page.redirect_chain[-1][0] == page_of("changelist")
 
 
@@ -213,10 +214,25 @@ def test_with_four_eyes_another_person_approves(
     anew = f"{page_of('change', pending)}?show=approval&amp;edit=1"
     for address in (page_of("change", pending), anew.replace("&amp;edit=1", "")):
         assert f'href="{anew}"' in colleague.get(address).content.decode()
+    # Another answer than the one that a page shows is neither sent back nor thrown away.
+    late = {"because": "Too short.", "version": pending.version - 1}
+    for act in ("send_back", "ignore"):
+        shown = sent(colleague, pending, act=act, **late).content.decode()
+        assert "Somebody changed this question meanwhile" in shown
+    sent(colleague, pending, act="send_back", **{**late, "version": pending.version})
+    pending.refresh_from_db()
+    assert not pending.is_awaiting_approval
+    sent(client, pending, **written(pending, terrace))
+    pending.refresh_from_db()
     sent(colleague, pending, act="approve", version=pending.version)
     pending.refresh_from_db()
     assert pending.state == State.APPROVED
     assert pending.author == approver
+    shown = sent(colleague, pending, act="withdraw", **late).content.decode()
+    assert "Somebody changed this question meanwhile" in shown
+    late["version"] = pending.version
+    sent(colleague, pending, act="withdraw", **late)
+    assert not Source.objects.exists()
 
 
 @pytest.mark.req("S2-APR-03", "S2-APR-04", "S2-APR-06")
@@ -285,7 +301,10 @@ def test_what_a_form_names_wrongly_is_said_in_a_sentence(
 ) -> None:
     pending = waiting(QUESTION, terrace.knowledge_base)
     for data, sentence in (
-        ({"act": "ignore", "because": " "}, "Say why"),
+        ({"act": "ignore", "because": " ", "version": pending.version}, "Say why"),
+        ({"act": "ignore", "because": "No."}, "Open the question again"),
+        ({"act": "send_back"}, "Open the question again"),
+        ({"act": "withdraw", "because": "No."}, "Open the question again"),
         ({"act": "merge", "into": "nonsense"}, "Choose a question"),
         ({"act": "assign", "person": "999999"}, "Choose a colleague"),
         ({"act": "snooze", "days": "-1"}, "Choose for how long"),
