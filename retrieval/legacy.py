@@ -19,6 +19,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from knowledge.actions import ActionError, clean_path
+from knowledge.inference.gateway import ModelInputError
 from knowledge.language import language_of
 from knowledge.legacy import OldFile, OldPassage, bring_in_old, is_there
 from knowledge.models import Document, KnowledgeBase, Layer, Passage, User
@@ -33,7 +34,13 @@ from retrieval.models.interaction import IMPORTED, OLD_SCALE
 from retrieval.models.log import Status
 from retrieval.opening import FORMER_ID
 from retrieval.reach import reader_of
-from retrieval.receipts import Imported, ReadSpan, issue_receipt, kept
+from retrieval.receipts import (
+    Imported,
+    ReadGoneError,
+    ReadSpan,
+    issue_receipt,
+    kept,
+)
 from retrieval.results import Level
 
 MOST_WORD: Final = 100
@@ -71,6 +78,13 @@ class Import:
                 % {"name": name}
             )
         return self.layers[name]
+
+    def refuse(self, line: Line, sentence: str) -> None:
+        """Note that what begins on a line is not taken, and why."""
+        self.outcome.refused.append(
+            _("Line %(number)s: %(sentence)s")
+            % {"number": line.number, "sentence": sentence}
+        )
 
 
 def bring_in(
@@ -114,10 +128,17 @@ def batches(path: Path, kind: str) -> Iterator[list[Line]]:
     if kind != "passage":
         yield from ([line] for line in lines)
         return
-    for _place, group in groupby(
-        lines, key=lambda line: (line.row["layer"], line.row["file"])
-    ):
+    for _place, group in groupby(lines, key=place_of):
         yield list(group)
+
+
+def place_of(line: Line) -> tuple[str, str]:
+    """Return the layer and the path of a passage, as they are kept.
+
+    Two spellings of one path are one file. Raises LegacyError.
+    """
+    path = clean_path(line.text("file", most=500))
+    return line.text("layer", most=MOST_WORD), path
 
 
 # --- Passages ------------------------------------------------------------------------
@@ -126,11 +147,10 @@ def batches(path: Path, kind: str) -> Iterator[list[Line]]:
 def check_passage(run: Import, line: Line) -> None:
     """Raise LegacyError where a passage is not one."""
     run.layer_of(line)
-    line.text("file", most=500)
     line.text("title", most=300, needed=False)
     line.text("text")
     line.number_of("page", least=1)
-    place = (line.text("layer", most=MOST_WORD), line.text("file", most=500))
+    place = place_of(line)
     if place in run.files and place != next(reversed(run.files)):
         raise line.wrong(_("the passages of one file must stand together"))
     run.files[place] = None
@@ -139,7 +159,7 @@ def check_passage(run: Import, line: Line) -> None:
 def bring_passages(run: Import, lines: list[Line]) -> None:
     """Make a source of the passages of one file."""
     first = lines[0]
-    layer, path = run.layer_of(first), first.text("file", most=500)
+    layer, (_name, path) = run.layer_of(first), place_of(first)
     if is_there(layer, path):
         run.outcome.known["passage"] += len(lines)
         return
@@ -149,8 +169,8 @@ def bring_passages(run: Import, lines: list[Line]) -> None:
     title = first.text("title", most=300, needed=False)
     try:
         bring_in_old(OldFile(path, title, passages), layer=layer, actor=run.actor)
-    except ActionError as error:
-        run.outcome.refused.append(str(error))
+    except (ActionError, ModelInputError) as error:
+        run.refuse(first, str(error))
         return
     run.outcome.brought["passage"] += len(lines)
 
@@ -195,18 +215,23 @@ def bring_receipt(run: Import, lines: list[Line]) -> None:
         return
     issued_at = line.moment("issued_at")
     reader = reader_of(frozenset({run.knowledge_base.pk}), None)
-    with transaction.atomic():
-        public_id = issue_receipt(
-            reader,
-            kind="draft",
-            read=[span_of(run, each, reader) for each in read_by(line)],
-            draft=line.text("draft"),
-            nothing_checked=not line.row.get("checked", True),
-            imported=Imported(former, issued_at),
-        )
-        FormerReceipt.objects.create(
-            former_id=former, receipt=Receipt.objects.get(public_id=public_id)
-        )
+    try:
+        with transaction.atomic():
+            public_id = issue_receipt(
+                reader,
+                kind="draft",
+                read=[span_of(run, each, reader) for each in read_by(line)],
+                draft=line.text("draft"),
+                nothing_checked=not line.row.get("checked", True),
+                imported=Imported(former, issued_at),
+            )
+            FormerReceipt.objects.create(
+                former_id=former, receipt=Receipt.objects.get(public_id=public_id)
+            )
+    except ReadGoneError:
+        # Deleted or moved while the receipt was written.
+        run.refuse(line, _("what it read has just gone; run the import again"))
+        return
     run.outcome.brought["receipt"] += 1
 
 

@@ -3,7 +3,8 @@
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,12 +13,17 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
 from knowledge.actions import ActionError
+from knowledge.sanitizing import clean_document_text
 
 FORMAT: Final = "strata-export"
 VERSION: Final = "v0"
-# Of one line of the file, and of one text in it (characters).
-MOST_LINE: Final = 2_000_000
+# Of one line of the file (bytes), and of one text in it (characters).
+MOST_LINE: Final = 8_000_000
 MOST_TEXT: Final = 20_000
+# What a column for whole numbers holds.
+MOST_NUMBER: Final = 2**31 - 1
+# No export speaks of a moment before.
+EARLIEST: Final = datetime(1990, 1, 1, tzinfo=UTC)
 
 
 class LegacyError(ActionError):
@@ -37,10 +43,15 @@ class Line:
         return str(self.row["type"])
 
     def text(self, name: str, *, most: int = MOST_TEXT, needed: bool = True) -> str:
-        """Return a text of the line; raises LegacyError."""
+        """Return a text of the line, without what no database holds.
+
+        Raises LegacyError.
+        """
         value = self.row.get(name)
         if value is None and not needed:
             return ""
+        if isinstance(value, str):
+            value, _removed = clean_document_text(value)
         if not isinstance(value, str) or (needed and not value.strip()):
             raise self.wrong(_("“%(name)s” must be a text") % {"name": name})
         if len(value) > most:
@@ -55,12 +66,13 @@ class Line:
         value = self.row.get(name)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        if not is_whole or not least <= value <= MOST_NUMBER:
             raise self.wrong(
-                _("“%(name)s” must be a whole number from %(least)s")
-                % {"name": name, "least": least}
+                _("“%(name)s” must be a whole number from %(least)s to %(most)s")
+                % {"name": name, "least": least, "most": MOST_NUMBER}
             )
-        return value
+        return int(value)
 
     def moment(self, name: str) -> datetime | None:
         """Return a moment of the line, None where it has none."""
@@ -75,6 +87,11 @@ class Line:
             raise self.wrong(
                 _("“%(name)s” must be a moment with its offset, as in %(example)s")
                 % {"name": name, "example": "2024-05-31T08:30:00Z"}
+            )
+        if not EARLIEST <= found <= timezone.now():
+            raise self.wrong(
+                _("“%(name)s” must be a moment from %(year)s on that has passed")
+                % {"name": name, "year": EARLIEST.year}
             )
         return found
 
@@ -102,20 +119,33 @@ def read_lines(path: Path, kinds: Collection[str]) -> Iterator[Line]:
     Raises LegacyError.
     """
     try:
-        with path.open(encoding="utf-8") as file:
-            for number, text in enumerate(file, 1):
-                if len(text) > MOST_LINE:
-                    raise LegacyError(
-                        _("Line %(number)s is too long.") % {"number": number}
-                    )
+        with path.open("rb") as file:
+            for number in count(1):
+                written = file.readline(MOST_LINE + 1)
+                if not written:
+                    break
+                text = text_of(number, written)
                 if number == 1:
                     refuse_head(text)
                 elif text.strip():
                     yield line_of(number, text, kinds)
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise LegacyError(
             _("%(path)s cannot be read: %(error)s")
-            % {"path": path.name, "error": error}
+            % {"path": path.name, "error": error.strerror or error}
+        ) from error
+
+
+def text_of(number: int, written: bytes) -> str:
+    """Return what a line says; raises LegacyError."""
+    if len(written) > MOST_LINE:
+        raise LegacyError(_("Line %(number)s is too long.") % {"number": number})
+    try:
+        # Some programs begin a file with a mark that is no part of the text.
+        return written.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise LegacyError(
+            _("Line %(number)s is not written in UTF-8.") % {"number": number}
         ) from error
 
 
@@ -140,7 +170,8 @@ def line_of(number: int, text: str, kinds: Collection[str]) -> Line:
         raise LegacyError(
             _("Line %(number)s is not JSON.") % {"number": number}
         ) from error
-    if not isinstance(row, dict) or row.get("type") not in kinds:
+    kind = row.get("type") if isinstance(row, dict) else None
+    if not isinstance(kind, str) or kind not in kinds:
         raise LegacyError(
             _("Line %(number)s: “type” must be one of: %(kinds)s.")
             % {"number": number, "kinds": ", ".join(kinds)}

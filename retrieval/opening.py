@@ -34,7 +34,7 @@ from retrieval.signing import KeyFileError, signer, trusted_keys
 from retrieval.snapshots import Stand, Standing, replaced_stand
 
 ID: Final = re.compile(rf"{PREFIX}[{ALPHABET}]{{{ID_BYTES * 8 // 5}}}")
-# As an older version gave them out; of ours, none has this length.
+# As an older version gave them out.
 FORMER_ID: Final = re.compile(rf"{PREFIX}[\w-]{{1,75}}", re.ASCII)
 # What is shown of the revision before and after a passage (characters).
 CONTEXT: Final = 160
@@ -59,11 +59,13 @@ def find_receipt(reader: Reader, receipt_id: str) -> Receipt | None:
     missing, not for this reader, or malformed (D25).
     """
     visible = Receipt.objects.visible_to(reader)
+    found = None
     if ID.fullmatch(receipt_id):
-        return visible.filter(public_id=receipt_id).first()
-    if FORMER_ID.fullmatch(receipt_id):
-        return visible.filter(former__former_id=receipt_id).first()
-    return None
+        found = visible.filter(public_id=receipt_id).first()
+    # An older version's ids may look like ours.
+    if found is None and FORMER_ID.fullmatch(receipt_id):
+        found = visible.filter(former__former_id=receipt_id).first()
+    return found
 
 
 # --- Its file, and whether it holds ------------------------------------------------------

@@ -16,10 +16,11 @@ from retrieval.answers import Answer, Mode, Step
 from retrieval.ask import ask
 from retrieval.budget import cost_of
 from retrieval.confidence import Status
-from retrieval.models import Interaction, SearchLog, Snapshot
+from retrieval.models import Interaction, LearnedItem, SearchLog, Snapshot
 from retrieval.results import Basis, Level, Occasion
 from retrieval.search import SearchInputError
 from retrieval.snapshots import forget_queries
+from retrieval.wordings import read
 from tests.cast import Cast
 from tests.retrieval.shelf import layer_of, put, reader_of
 from tests.servers import LanguageModel
@@ -190,6 +191,16 @@ def test_a_question_typed_without_marks_is_read_with_them(
     assert answer.status is Status.FOUND
     assert files(answer)[0] == "pozyczki.md"
     assert "read as “wcześniejsza spłata pożyczki”" in " ".join(answer.notices)
+    # Nothing is searched twice where the same was learned for it.
+    LearnedItem.objects.create(
+        kind="rewrite", key=read(written).digest, term=written, origin="reworded",
+        value=["Wcześniejsza spłata pożyczki", "spłata przed terminem"],
+        knowledge_base_ids=[corpus.handbook.pk], digest="0" * 64,
+    )  # fmt: skip
+    answer = ask(cast.granted.reader, written)
+    assert answer.queries == (
+        written, "wcześniejsza spłata pożyczki", "spłata przed terminem",
+    )  # fmt: skip
 
 
 @pytest.mark.req("S1-RTE-01", "S1-RTE-02", "S1-RTE-03")

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
+from knowledge import dependents
 from knowledge.actions import (
     ActionError,
     Upload,
@@ -168,6 +169,27 @@ def test_a_file_that_nobody_looked_at_is_reported_too(layer: Layer) -> None:
             cited(source, CARDS)
     figures = {"citation": {"before": 1, "stands": 1}}
     assert ImpactReport.objects.latest("made_at").figures == figures
+
+
+@pytest.mark.django_db
+def test_a_report_that_fails_costs_nobody_the_ingest(layer: Layer) -> None:
+    """The text is live; whoever is told next still is."""
+    told: list[int] = []
+
+    def fail(source_id: int) -> None:
+        told.append(source_id)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 / 0")
+
+    dependents.published.insert(0, fail)
+    try:
+        source = new_source(layer)
+        cited(source, TRANSFER)
+        ingested(replace_source(source, upload(NEW_FEES), actor=None))
+    finally:
+        dependents.published.remove(fail)
+    assert told == [source.pk] * 2
+    assert ImpactReport.objects.get().figures == {"citation": {"changes": 1}}
 
 
 @pytest.mark.django_db

@@ -17,7 +17,7 @@ from approvals.models import PendingQuestion
 from approvals.settling import settle
 from knowledge.actions import ActionError, Upload, reindex_source, upload_source
 from knowledge.ingest import run_ingest
-from knowledge.models import KnowledgeBase, Layer, Passage, Source
+from knowledge.models import KnowledgeBase, Layer, Passage, PassageVector, Source
 from knowledge.models.ingest import RunState
 from knowledge.models.source import SourceState
 from knowledge.permissions import Access, Reader, grant
@@ -26,6 +26,7 @@ from knowledge.reindexing import rewrite_terms
 from retrieval.answers import NoteCode
 from retrieval.ask import ask
 from retrieval.confidence import Status
+from retrieval.legacy_lines import MOST_LINE
 from retrieval.models import Interaction, LearnedItem, Receipt, Snapshot
 from retrieval.models.interaction import IMPORTED, OLD_SCALE
 from retrieval.opening import check_chain, find_receipt, open_receipt
@@ -293,6 +294,85 @@ def test_a_broken_file_is_refused_whole_with_its_line(
     assert "“id” must be rcpt_" in refused({"type": "receipt", "id": "17"})
     asked = {"type": "interaction", "question": "?", "at": "2023-04-01"}
     assert "“at” must be a moment with its offset" in refused(asked)
+    for moment in ("0001-01-01T00:00:00+14:00", "2999-01-01T00:00:00Z"):
+        assert "Line 2: “at” must be a moment from 1990" in refused(
+            {**asked, "at": moment}
+        )
+    assert "“page” must be a whole number from 1 to 2147483647" in refused(
+        {**PASSAGE, "page": 2**31}
+    )
+    pair = {"type": "pair", "word": "a", "synonym": "b", "usage_count": 10**12}
+    assert "Line 2: “usage_count” must be a whole number" in refused(pair)
+    assert refused('{"type": "pair", "usage_count": ' + "9" * 5000 + "}") == (
+        "Line 2 is not JSON."
+    )
+    assert "“text” must be a text" in refused({**PASSAGE, "text": "\0\ud800"})
+    assert "“type” must be one of" in refused({"type": ["passage"]})
+    assert "Line 4: the passages of one file must stand" in refused(
+        PASSAGE, {**PASSAGE, "file": "b.md"}, {**PASSAGE, "file": "./a.md"}
+    )
+    assert "Line 2 is too long." in refused('"' + "x" * MOST_LINE + '"')
+
+
+@pytest.mark.req("D26", "S1-PRV-01")
+def test_what_no_database_holds_and_bank_details_stay_out(
+    tmp_path: Path, db: None
+) -> None:
+    """A file may begin with a mark, and two spellings of one path are one file."""
+    base = layer_of("old").knowledge_base
+    iban = "PL61109010140000071219812874"
+    lines = [
+        {**PASSAGE, "file": "odd/a.md", "text": "A\0 quay.\ud800"},
+        {**PASSAGE, "file": "odd//a.md", "text": "A berth."},
+        {"type": "pair", "word": f"pay {iban}", "synonym": "p\0ay"},
+        {
+            "type": "interaction", "question": f"Is\0 {iban} mine?",
+            "status": "found", "at": "2023-04-01T08:00:00Z",
+        },
+        {
+            "type": "receipt", "id": "rcpt_" + "a2" * 13, "draft": f"To {iban}\0.",
+            "read": [{"layer": "main", "file": "odd/a.md", "text": "A\0 quay."}],
+        },
+    ]  # fmt: skip
+    path = tmp_path / "export.jsonl"
+    rows = "\n".join([HEAD, *map(json.dumps, lines)])
+    path.write_text(rows, "utf-8-sig")
+    assert "passages: 2 brought in, 0 there already" in told(base, path)
+    texts = Passage.objects.order_by("pk").values_list("text", flat=True)
+    assert list(texts) == ["A quay.", "A berth."]
+    assert Interaction.objects.get().question == "Is [IBAN] mine?"
+    pair = LearnedItem.objects.get()
+    assert (pair.term, pair.value) == ("pay [IBAN]", ["pay"])
+    # Its former id has the form of ours.
+    person = UserFactory()
+    grant(base, [Access.SEARCH], to=person, actor=None)
+    receipt = find_receipt(Reader(person.pk), "rcpt_" + "a2" * 13)
+    assert receipt is not None
+    assert receipt.reads.get().source is not None
+    path.write_bytes(rows.encode() + b"\n\xff")
+    with pytest.raises(CommandError, match="Line 7 is not written in UTF-8"):
+        told(base, path)
+
+
+@pytest.mark.req("D26", "S1-ING-08")
+def test_old_passages_get_vectors_where_a_model_runs(
+    db: None, model: str, settings: Settings, tmp_path: Path
+) -> None:
+    """They are found by meaning then; a passage longer than the model reads too."""
+    settings.PORTAL_EMBEDS = True
+    base = layer_of("old").knowledge_base
+    told(base)
+    assert PassageVector.objects.filter(passage__knowledge_base=base).count() == 3
+    person = UserFactory()
+    grant(base, [Access.SEARCH], to=person, actor=None)
+    found = search(Reader(person.pk), "When does the park shut in the evening?")
+    assert found.hits[0].citation.file == "rules/garden.md"
+    assert found.labels == ()
+    long = {**PASSAGE, "text": "The quay is open until dusk. " * 680}
+    path = tmp_path / "export.jsonl"
+    path.write_text(f"{HEAD}\n{json.dumps(long)}\n", "utf-8")
+    assert "passages: 1 brought in" in told(base, path)
+    assert PassageVector.objects.filter(passage__knowledge_base=base).count() == 4
 
 
 @pytest.mark.req("S2-ING-12")
@@ -307,5 +387,5 @@ def test_what_the_register_keeps_out_stays_out(tmp_path: Path, db: None) -> None
         pattern="lending*",
         reason="Lending is secret.",
     )
-    assert "Not taken: rules/lending.md may not enter" in told(base)
+    assert "Not taken: Line 2: rules/lending.md may not enter" in told(base)
     assert Source.objects.get().path == "rules/garden.md"

@@ -10,6 +10,7 @@ from knowledge.actions import ActionError
 from knowledge.inference.gateway import ModelMismatchError, ModelUnavailableError
 from knowledge.models import KnowledgeBase, User
 from retrieval.legacy import bring_in
+from retrieval.signing import KeyFileError
 
 
 class Command(BaseCommand):
@@ -41,7 +42,12 @@ class Command(BaseCommand):
                 raise CommandError(f"There is no user {options['by']}.")
         try:
             outcome = bring_in(options["file"], base, actor=actor)
-        except (ActionError, ModelMismatchError, ModelUnavailableError) as error:
+        except (
+            ActionError,
+            KeyFileError,
+            ModelMismatchError,
+            ModelUnavailableError,
+        ) as error:
             raise CommandError(str(error)) from error
         for kind in ("passage", "receipt", "pair", "interaction"):
             self.stdout.write(

@@ -4,6 +4,7 @@ from uuid import uuid4
 
 import pytest
 
+from knowledge.actions import move_source
 from knowledge.models import AuditEntry
 from retrieval.models import Feedback, LearnedItem, LearningSignal, SearchLog
 from retrieval.models.learning import ItemState
@@ -142,3 +143,9 @@ def test_ratings_are_counted_by_passage_and_source(shelves: Corpus, cast: Cast) 
     assert client.get(path, {"by": "moons"}).status_code == 404
     empty = cast.other_staff.client().get(path).content.decode()
     assert "Nothing was rated yet" in empty
+    # A rating goes where its source goes.
+    move_source(source, layer=shelves.vault.layers.get(), actor=None)
+    for by in ("", "sources"):
+        assert "Nothing was rated yet" in client.get(path, {"by": by}).content.decode()
+        page = cast.superuser.client().get(path, {"by": by}).content.decode()
+        assert "vault/main" in page
