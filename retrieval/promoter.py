@@ -372,9 +372,8 @@ def strengthen(
     )
     counts = dict(
         evidence.filter(learneditem__in=[item.pk for item in taught])
-        .values("learneditem")
-        .annotate(count=Count("pk"))
-        .values_list("learneditem", "count")
+        .values_list("learneditem")
+        .annotate(Count("pk"))
     )
     changed = []
     for item, each in taught.items():
