@@ -6,9 +6,8 @@ act at once one wins; the others get a ConflictError, and the audit names them t
 (REL-W4). Entries of the audit hold no word of a question or an answer.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -19,41 +18,28 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from approvals.counting import count_again
+from approvals.acting import acting, locked, once_more, refuse_late
+from approvals.counting import COUNTS, count_again
 from approvals.delivering import announce_withdrawal
-from approvals.errors import (
-    ApprovalError,
-    ConflictError,
-    ForbiddenError,
-    PrivacyError,
-)
+from approvals.errors import ApprovalError, ConflictError, ForbiddenError
 from approvals.filing import Ask, ask_of, file_asks
 from approvals.models import PendingQuestion, Wording
 from approvals.models.notification import Event
-from approvals.models.question import (
-    LONGEST_ANSWER,
-    LONGEST_PUBLISHED,
-    LONGEST_QUESTION,
-    LONGEST_REASON,
-    Channel,
-    Gap,
-    State,
-)
+from approvals.models.question import LONGEST_QUESTION, Channel, Gap, State
 from approvals.notifying import notify
-from approvals.privacy import check_answer, refusal
-from approvals.publishing import put_in, take_out
-from approvals.rights import (
-    ANSWER,
-    APPROVE,
-    holder_of,
-    may_act,
-    refuse_foreign,
+from approvals.publishing import chosen_layer, put_in, take_out
+from approvals.rights import APPROVE, may_act, refuse_foreign
+from approvals.texts import (
+    cleaned_answer,
+    cleaned_question,
+    cleaned_reason,
+    refuse_personal,
+    required_reason,
 )
-from knowledge.models import ApiToken, KnowledgeBase, Layer, User
+from knowledge.models import ApiToken, Layer, User
 from knowledge.models.audit import record
 from knowledge.permissions import Reader
-from knowledge.sanitizing import InvalidTextError, clean_document_text, clean_query
-from knowledge.scrubbing import ScrubbingError, scrub
+from knowledge.sanitizing import InvalidTextError, clean_query
 from retrieval.log import as_kept
 from retrieval.models import Interaction
 
@@ -61,81 +47,10 @@ from retrieval.models import Interaction
 LOCK = timedelta(minutes=3)
 
 
-# --- Who may, and who was first ---------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Act:
-    """An act under way: a locked row, and the person as they are now."""
-
-    row: PendingQuestion
-    person: User
-
-
-@contextmanager
-def acting(
-    pending: PendingQuestion,
-    actor: User,
-    tried: str,
-    *,
-    right: str = ANSWER,
-    states: Collection[str] = (State.PENDING,),
-    expected_version: int | None = None,
-    beside: Sequence[PendingQuestion] = (),
-) -> Iterator[Act]:
-    """Do one act on a locked question, in a transaction; saved at the end.
-
-    `beside` are others that the act will lock. Raises ForbiddenError and ConflictError,
-    both of which the audit keeps.
-    """
-    try:
-        with transaction.atomic():
-            lock_in_order([pending, *beside])
-            row = locked(pending)
-            person = holder_of(actor, right)
-            refuse_foreign(person, row)
-            refuse_late(row, states, expected_version)
-            yield Act(row, person)
-            row.version += 1
-            row.save()
-    except (ForbiddenError, ConflictError) as refused:
-        verb = "was refused"
-        if isinstance(refused, ConflictError):
-            verb = "came too late for"
-        record(actor, verb, pending, act=tried)
-        raise
-
-
-def lock_in_order(rows: Sequence[PendingQuestion]) -> None:
-    """Lock questions by their ids, so that people who merge at once only wait."""
-    keys = sorted({each.pk for each in rows})
-    found = PendingQuestion.objects.select_for_update(of=("self",)).order_by("pk")
-    list(found.filter(pk__in=keys).values_list("pk"))
-
-
-def locked(pending: PendingQuestion) -> PendingQuestion:
-    """Return a question as it is now, locked for this transaction."""
-    return PendingQuestion.objects.select_for_update(of=("self",)).get(pk=pending.pk)
-
-
-def refuse_late(
-    row: PendingQuestion, states: Collection[str], expected_version: int | None
-) -> None:
-    """Raise ConflictError where a question is no longer what the sender saw."""
-    if row.state not in states:
-        raise ConflictError(
-            _("This question is %(state)s by now. Look at it again.")
-            % {"state": row.get_state_display()}
-        )
-    if expected_version is not None and row.version != expected_version:
-        raise ConflictError(
-            _("Somebody changed this question meanwhile. Look at it again.")
-        )
-
-
 # --- Asking a person ----------------------------------------------------------------
 
 
+@transaction.atomic
 def send_to_person(
     reader: Reader,
     *,
@@ -264,6 +179,7 @@ def change_answer(
     )
 
 
+@once_more
 def write_answer(
     pending: PendingQuestion,
     *,
@@ -278,7 +194,7 @@ def write_answer(
 ) -> PendingQuestion:
     """Keep what was written, and publish it where nobody else has to approve it."""
     asked, text = cleaned_question(question), cleaned_answer(answer)
-    refuse_personal(asked, text, kept_marks, pending.language)
+    refuse_personal(asked, text, kept_marks)
     with acting(
         pending, actor, tried, states=states, expected_version=expected_version
     ) as act:
@@ -307,6 +223,7 @@ def differs(row: PendingQuestion, asked: str, text: str) -> bool:
     return moved or (asked, text) != (row.question_as_answered, row.answer)
 
 
+@once_more
 def approve(
     pending: PendingQuestion, *, actor: User, expected_version: int | None = None
 ) -> PendingQuestion:
@@ -329,6 +246,7 @@ def approve(
     return row
 
 
+@once_more
 def send_back(
     pending: PendingQuestion,
     *,
@@ -368,10 +286,12 @@ def publish(row: PendingQuestion, person: User) -> None:
     row.revision += 1
     row.gap, row.gap_checked_at = Gap.UNKNOWN, None
     row.snoozed_until = None
+    row.follow_attempts, row.follow_after = 0, None
     tell_askers_anew(row)
     record(person, "approved", row, revision=row.revision)
 
 
+@once_more
 def withdraw(
     pending: PendingQuestion,
     *,
@@ -419,14 +339,13 @@ def forget_answer(row: PendingQuestion) -> None:
 
 def tell_askers_anew(row: PendingQuestion) -> None:
     """Let the askers of a question and of its duplicates be told what became of it."""
-    Wording.objects.filter(Q(pending=row) | Q(pending__original=row)).update(
-        told_at=None, finds=None
-    )
+    Wording.objects.of(row).update(told_at=None, finds=None)
 
 
 # --- Sorting ------------------------------------------------------------------------
 
 
+@once_more
 def ignore(
     pending: PendingQuestion,
     *,
@@ -447,21 +366,24 @@ def ignore(
     return row
 
 
+@once_more
 def reopen(pending: PendingQuestion, *, actor: User) -> PendingQuestion:
     """Make an ignored question pending again."""
     with acting(pending, actor, "reopen", states=(State.IGNORED,)) as act:
+        refuse_blank(act.row)
         act.row.state, act.row.ignored_because = State.PENDING, ""
         tell_askers_anew(act.row)
         record(act.person, "reopened", act.row)
     return act.row
 
 
+@once_more
 def merge(
     duplicates: Sequence[PendingQuestion],
     *,
     into: PendingQuestion,
     actor: User,
-    expected_versions: Mapping[int, int] | None = None,
+    expected_versions: Mapping[int, int | None] | None = None,
 ) -> PendingQuestion:
     """Say of pending questions that they ask what another one asks (S2-APR-04).
 
@@ -471,7 +393,10 @@ def merge(
     """
     expected = expected_versions or {}
     states = (State.PENDING, State.APPROVED)
-    with acting(into, actor, "merge", states=states, beside=duplicates) as act:
+    keys = [each.pk for each in duplicates]
+    nested = PendingQuestion.objects.filter(original__in=keys)
+    beside = [*keys, *nested.order_by().values_list("pk", flat=True)]
+    with acting(into, actor, "merge", states=states, beside=beside) as act:
         for each in duplicates:
             row = locked(each)
             refuse_foreign(act.person, row)
@@ -502,22 +427,39 @@ def refuse_served(row: PendingQuestion) -> None:
         raise ApprovalError(_("Its approved answer still serves. Withdraw it first."))
 
 
+@once_more
 def unmerge(pending: PendingQuestion, *, actor: User) -> PendingQuestion:
     """Make a duplicate a pending question of its own again."""
-    with acting(pending, actor, "take apart", states=(State.DUPLICATE,)) as act:
-        row, original = act.row, act.row.original
+    own = PendingQuestion.objects.filter(pk=pending.pk)
+    beside = list(own.values_list("original", flat=True))
+    with acting(
+        pending, actor, "take apart", states=(State.DUPLICATE,), beside=beside
+    ) as act:
+        row, left = act.row, act.row.original
+        if left is None or left.pk not in beside:
+            raise ConflictError(
+                _("Somebody changed this question meanwhile. Look at it again.")
+            )
+        refuse_blank(row)
         row.state, row.original = State.PENDING, None
         row.save(update_fields=["state", "original"])
-        count_again(row)
-        if original is not None:
-            left = locked(original)
-            count_again(left)
-            left.save(update_fields=["asked_count", "asker_count"])
+        for each in (row, left):
+            count_again(each)
+        left.save(update_fields=COUNTS)
         Wording.objects.filter(pending=row).update(told_at=None)
         record(act.person, "took apart", row)
     return row
 
 
+def refuse_blank(row: PendingQuestion) -> None:
+    """Raise ApprovalError where a question's words are gone: nobody could answer it."""
+    if not row.question:
+        raise ApprovalError(
+            _("Its words are past their keeping time, so it cannot wait again.")
+        )
+
+
+@once_more
 def assign(
     pending: PendingQuestion, *, actor: User, to: User | None
 ) -> PendingQuestion:
@@ -532,6 +474,7 @@ def assign(
     return act.row
 
 
+@once_more
 def snooze(
     pending: PendingQuestion, *, actor: User, until: datetime | None
 ) -> PendingQuestion:
@@ -565,83 +508,3 @@ def unlock(pending: PendingQuestion, *, actor: User) -> None:
     PendingQuestion.objects.filter(pk=pending.pk, locked_by=actor).update(
         locked_by=None, locked_until=None
     )
-
-
-# --- What is sent ---------------------------------------------------------------------
-
-
-def chosen_layer(row: PendingQuestion, person: User, layer: Layer | None) -> Layer:
-    """Return where an answer goes; raises ApprovalError where it must be chosen.
-
-    Without a choice it stays where it is, or goes to the first layer of the only
-    knowledge base that it can be for: never to one of several, which might be read by
-    other people than the person had in mind.
-    """
-    own = Layer.objects.administered_by(person).select_related("knowledge_base")
-    wanted = layer or row.layer
-    if wanted is not None:
-        found = own.filter(pk=wanted.pk).first()
-        if found is None:
-            raise ForbiddenError(
-                _("You do not work on that layer. Choose another one.")
-            )
-        return found
-    bases = KnowledgeBase.objects.administered_by(person).filter(
-        pk__in=row.knowledge_base_ids
-    )
-    layers = own.filter(knowledge_base__in=bases).order_by("pk")
-    if len({each.knowledge_base_id for each in layers}) != 1:
-        raise ApprovalError(_("Choose the layer that the answer goes to."))
-    return layers[0]
-
-
-def refuse_personal(
-    question: str, answer: str, kept: Sequence[str], language: str
-) -> None:
-    """Raise PrivacyError where personal details are left (S2-APR-08).
-
-    Each is removed, or named among those that stay on purpose. What takes too long to
-    look through is not published either.
-    """
-    try:
-        marks = check_answer(question, answer, kept, language)
-    except ScrubbingError as error:
-        raise ApprovalError(
-            _("This text could not be looked through. Make it shorter.")
-        ) from error
-    if marks:
-        raise PrivacyError(refusal(marks), marks)
-
-
-def cleaned_question(text: str) -> str:
-    """Return a question as it is published: one line."""
-    try:
-        return clean_query(text, max_length=LONGEST_PUBLISHED)
-    except InvalidTextError as error:
-        raise ApprovalError(_("The question: %(why)s") % {"why": error}) from error
-
-
-def cleaned_answer(text: str) -> str:
-    """Return an answer with plain line ends, without what nobody can read."""
-    cleaned = clean_document_text(text)[0].strip()
-    if not cleaned:
-        raise ApprovalError(_("Write the answer first."))
-    if len(cleaned) > LONGEST_ANSWER:
-        raise ApprovalError(
-            _("The answer has %(count)s characters; at most %(most)s are accepted.")
-            % {"count": len(cleaned), "most": LONGEST_ANSWER}
-        )
-    return cleaned
-
-
-def cleaned_reason(text: str) -> str:
-    """Return a reason in one line, scrubbed, cut to what is kept."""
-    return scrub(" ".join(clean_document_text(text)[0].split()))[:LONGEST_REASON]
-
-
-def required_reason(text: str) -> str:
-    """Return a reason; raises ApprovalError where none is given."""
-    reason = cleaned_reason(text)
-    if not reason:
-        raise ApprovalError(_("Say why, in a few words."))
-    return reason

@@ -12,16 +12,17 @@ class ApprovalsConfig(AppConfig):
     def ready(self) -> None:
         """Say what is offered, looked at, erased and counted here on others' occasions."""
         from approvals import rounds
-        from approvals.erasing import erase, forget_wordings
+        from approvals.erasing import erase, forget_wordings, hold_questions
         from approvals.quoting import QUOTER
         from approvals.views import offer
-        from knowledge import upkeep
+        from knowledge import dependents, upkeep
         from knowledge.purging import erase_with
         from retrieval import asking
         from retrieval.quoting import quote_with
 
         upkeep.EVERY.append((rounds.SECONDS, rounds.Rounds()))
         upkeep.ALSO.append(forget_wordings)
+        dependents.holding.append(hold_questions)
         erase_with(erase)
         quote_with(QUOTER)
         asking.followups.append(offer)

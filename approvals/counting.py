@@ -1,14 +1,18 @@
 """How much a question is wanted: how often it was asked, and by how many."""
 
-from django.db.models import Count, Max, Min, Q
+from typing import Final
+
+from django.db.models import Count, Max, Min
 
 from approvals.models import PendingQuestion, Wording
+
+# The fields that are counted.
+COUNTS: Final = ("asked_count", "asker_count", "first_asked_at", "last_asked_at")
 
 
 def count_again(row: PendingQuestion) -> None:
     """Set a question's counts from its wordings and its duplicates'; not saved."""
-    wordings = Wording.objects.filter(Q(pending=row) | Q(pending__original=row))
-    counts = wordings.aggregate(
+    counts = Wording.objects.of(row).aggregate(
         asked=Count("pk"),
         askers=Count("caller", distinct=True),
         first=Min("at"),

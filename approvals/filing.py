@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection, transaction
+from django.utils.crypto import salted_hmac
 
-from approvals.counting import count_again
+from approvals.acting import lock_in_order, locked, once_more
+from approvals.counting import COUNTS, count_again
 from approvals.models import PendingQuestion, Subscriber, Wording
 from approvals.models.notification import Event
 from approvals.models.question import Channel, Gap, State
 from approvals.notifying import notify
 from knowledge.language import language_of
+from knowledge.models.source import SourceState
 from retrieval.interaction import LANGUAGES
 from retrieval.models import Interaction
 from retrieval.models.log import Door
@@ -21,6 +24,8 @@ from retrieval.models.log import Door
 _WORD = re.compile(r"\w+")
 # Whoever files waits for whoever files: the same words never make two questions.
 LOCK = "SELECT pg_advisory_xact_lock(hashtext('pending questions'))"
+# What the hashes of callers are made with, beside the portal's key.
+CALLERS = "approvals.callers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +61,14 @@ class Ask:
 
     @property
     def caller(self) -> str:
-        """Who asked, for counting: a person, or somebody whom an agent talked to."""
+        """Who asked, for counting: a person, or somebody whom an agent talked to.
+
+        A keyed hash, which stays when the asker's name is taken off a wording.
+        """
+        name = f"client:{self.client_id}:{self.call}"
         if self.client_id is None:
-            return f"person:{self.asker_id}"
-        return f"client:{self.client_id}:{self.call}"
+            name = f"person:{self.asker_id}"
+        return salted_hmac(CALLERS, name, algorithm="sha256").hexdigest()
 
 
 def ask_of(interaction: Interaction) -> Ask:
@@ -85,6 +94,7 @@ def channel_of(interaction: Interaction) -> Channel:
     return Channel(known.channel) if known is not None else Channel.API
 
 
+@once_more
 @transaction.atomic
 def file_asks(
     asks: Sequence[Ask], *, onto: PendingQuestion | None = None
@@ -99,28 +109,25 @@ def file_asks(
         cursor.execute(LOCK)
     filed = filed_already(asks)
     known = filed or onto or waiting_for(asks)
-    row = known or new_question(asks[0])
+    row, counted = held(known or new_question(asks[0]))
     for ask in asks:
         file_wording(ask, row)
-    row = PendingQuestion.objects.select_for_update(of=("self",)).get(pk=row.pk)
-    counted = row
-    if row.original_id is not None:
-        counted = PendingQuestion.objects.select_for_update(of=("self",)).get(
-            pk=row.original_id
-        )
+    if not row.question:
+        # Its own words were past their time; it is asked in these by now.
+        row.question, row.language = asks[0].text, asks[0].language
     for each in {row.pk: row, counted.pk: counted}.values():
         count_again(each)
-        each.save(
-            update_fields=[
-                "asked_count",
-                "asker_count",
-                "first_asked_at",
-                "last_asked_at",
-            ]
-        )
+        each.save(update_fields=[*COUNTS, "question", "language"])
     if known is None:
         notify(counted, Event.ASKED)
     return counted, known is None
+
+
+def held(row: PendingQuestion) -> tuple[PendingQuestion, PendingQuestion]:
+    """Return a question and the one that it counts for, locked for this transaction."""
+    lock_in_order([row.pk, row.original_id])
+    now = locked(row)
+    return now, locked(now.original) if now.original is not None else now
 
 
 def filed_already(asks: Sequence[Ask]) -> PendingQuestion | None:
@@ -132,16 +139,29 @@ def filed_already(asks: Sequence[Ask]) -> PendingQuestion | None:
 def waiting_for(asks: Sequence[Ask]) -> PendingQuestion | None:
     """Return a question that was asked in the same words over the same list.
 
-    One that is ignored stays so; one whose answer is found now has no such asks.
+    One that is ignored stays so.
     """
+    last = max(ask.at for ask in asks)
     alike = PendingQuestion.objects.filter(
         wordings__digest__in=[ask.digest for ask in asks]
-    ).select_related("original")
+    ).select_related("source", "original__source")
     for each in alike.order_by("-last_asked_at").distinct():
         root = each.original or each
-        if root.state in {State.PENDING, State.IGNORED} or root.gap == Gap.OPEN:
+        if root.state != State.APPROVED or answers(root, last):
             return each
     return None
+
+
+def answers(row: PendingQuestion, asked_at: datetime) -> bool:
+    """Tell whether an approved question's answer is one to what was asked at a time.
+
+    It is until it is found: what is asked after that, and finds nothing, is a gap anew.
+    An answer that could not be taken in is none.
+    """
+    if row.gap == Gap.CLOSED:
+        found_at = row.gap_checked_at or row.approved_at
+        return found_at is not None and asked_at <= found_at
+    return row.source is None or row.source.state != SourceState.FAILED
 
 
 def new_question(ask: Ask) -> PendingQuestion:

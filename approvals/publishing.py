@@ -5,7 +5,9 @@ from io import BytesIO
 
 import yaml
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
+from approvals.errors import ApprovalError, ForbiddenError
 from approvals.models import PendingQuestion
 from knowledge.actions import (
     Upload,
@@ -14,7 +16,7 @@ from knowledge.actions import (
     replace_source,
     upload_source,
 )
-from knowledge.models import Source, User
+from knowledge.models import KnowledgeBase, Layer, Source, User
 from knowledge.models.source import Purpose, SourceKind
 
 FOLDER = "approved-answers"
@@ -49,6 +51,31 @@ def put_in(row: PendingQuestion, *, actor: User) -> None:
     if hashlib.sha256(content).hexdigest() != source.content_sha256:
         source = replace_source(source, upload, actor=actor)
     row.source = source
+
+
+def chosen_layer(row: PendingQuestion, person: User, layer: Layer | None) -> Layer:
+    """Return where an answer goes; raises ApprovalError where it must be chosen.
+
+    Without a choice it stays where it is, or goes to the first layer of the only
+    knowledge base that it can be for: never to one of several, which might be read by
+    other people than the person had in mind.
+    """
+    own = Layer.objects.administered_by(person).select_related("knowledge_base")
+    wanted = layer or row.layer
+    if wanted is not None:
+        found = own.filter(pk=wanted.pk).first()
+        if found is None:
+            raise ForbiddenError(
+                _("You do not work on that layer. Choose another one.")
+            )
+        return found
+    bases = KnowledgeBase.objects.administered_by(person).filter(
+        pk__in=row.knowledge_base_ids
+    )
+    layers = own.filter(knowledge_base__in=bases).order_by("pk")
+    if len({each.knowledge_base_id for each in layers}) != 1:
+        raise ApprovalError(_("Choose the layer that the answer goes to."))
+    return layers[0]
 
 
 def path_of(row: PendingQuestion) -> str:

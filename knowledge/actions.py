@@ -24,7 +24,7 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django_q.tasks import async_task
 
-from knowledge.dependents import tell_removing
+from knowledge.dependents import hold_before, tell_removing
 from knowledge.extraction import ExtractionError, sniff
 from knowledge.models import (
     Document,
@@ -449,6 +449,7 @@ def refuse_forbidden(source: Source, knowledge_base: KnowledgeBase) -> None:
 @transaction.atomic
 def delete_source(source: Source, *, actor: User | None) -> None:
     """Delete a source with its revisions, passages and files; the audit entry stays."""
+    hold_before([source.pk])
     source = locked(source)
     record(actor, "deleted", source, path=source.path)
     tell_removing(source, actor)
@@ -475,6 +476,7 @@ def remove_source(source: Source) -> None:
 def delete_knowledge_base(knowledge_base: KnowledgeBase, *, actor: User | None) -> None:
     """Delete a knowledge base with all it holds, grants included; audited."""
     record(actor, "deleted", knowledge_base)
+    hold_before(list(knowledge_base.sources.values_list("pk", flat=True)))
     # All sources first: a run that publishes holds its source and then asks for the
     # knowledge base, which the first deletion below keeps.
     sources = knowledge_base.sources.select_for_update(of=("self",)).order_by("pk")

@@ -5,7 +5,7 @@ it is loaded.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from django.db import DatabaseError, transaction
 from django.http import HttpRequest
@@ -15,6 +15,9 @@ from knowledge.runs import is_weather
 
 logger = logging.getLogger(__name__)
 
+# Called first in the transaction that deletes sources, with their ids: what an app holds
+# of its own together with a source, it holds before the source.
+holding: list[Callable[[Collection[int]], object]] = []
 # Called in the transaction that deletes a source, while all of it is still there.
 removing: list[Callable[[Source, User | None], object]] = []
 # Called with a source's id once a run has published it. A run that was killed in between
@@ -22,6 +25,12 @@ removing: list[Callable[[Source, User | None], object]] = []
 published: list[Callable[[int], object]] = []
 # What the pages say that delete a source: rendered parts of a page, for whoever looks.
 warnings: list[Callable[[HttpRequest, Source], str]] = []
+
+
+def hold_before(source_ids: Collection[int]) -> None:
+    """Have everybody hold what rests on sources that are about to be held."""
+    for function in holding:
+        function(source_ids)
 
 
 def tell_removing(source: Source, actor: User | None) -> None:

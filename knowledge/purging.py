@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from knowledge.actions import discard_original, locked, remove_source
-from knowledge.dependents import tell_removing
+from knowledge.dependents import hold_before, tell_removing
 from knowledge.embedding import vectors_stored
 from knowledge.models import (
     AuditEntry,
@@ -50,6 +50,7 @@ def purge_source(source: Source, *, actor: User | None) -> None:
 
     The audit keeps the acts on it and the hashes of its texts, but none of its names.
     """
+    hold_before([source.pk])
     source = locked(source)
     tell_removing(source, actor)
     documents = list(source.documents.only("number", "text_sha256"))

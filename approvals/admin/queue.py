@@ -171,7 +171,7 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
             "admin/approvals/queue.html",
             {
                 **self.admin_site.each_context(request),
-                "title": story.item.pending.question
+                "title": story.item.pending.title
                 if story is not None
                 else str(self.opts.verbose_name_plural).capitalize(),
                 "opts": self.opts,

@@ -10,11 +10,20 @@ from rest_framework.response import Response
 from approvals import actions
 from approvals.api import serializers
 from approvals.delivering import acknowledge, deliveries_after
-from approvals.errors import ApprovalError, ForbiddenError
+from approvals.errors import ApprovalError, ConflictError, ForbiddenError
 from approvals.models import Subscriber
 from approvals.models.question import Channel
 from knowledge.models import AgentClient
+from retrieval.api.errors import RETRY_SECONDS
 from retrieval.api.views import ApiView, body_of, refusals
+
+
+class BusyError(exceptions.APIException):
+    """What cannot be filed at this moment, and can be in another one."""
+
+    status_code = status.HTTP_503_SERVICE_UNAVAILABLE
+    default_code = "unavailable"
+    wait = RETRY_SECONDS
 
 
 class QuestionsView(ApiView):
@@ -47,6 +56,8 @@ class QuestionsView(ApiView):
             )
         except ForbiddenError as error:
             raise exceptions.PermissionDenied(str(error)) from error
+        except ConflictError as error:
+            raise BusyError(str(error)) from error
         except ApprovalError as error:
             field = "question" if "question" in given else "interaction_id"
             raise exceptions.ValidationError({field: [str(error)]}) from error

@@ -110,7 +110,9 @@ class Delivery(models.Model):
 
     `delivery_id` is stable, for the receiver to know a repetition by. `sequence` is
     dense for each client. The words are not kept here: they are read when they are
-    handed out, so that what was withdrawn or overtaken is never handed out.
+    handed out, so that what was withdrawn or overtaken is never handed out. `hidden_at`
+    is when its client came by it and might not see it; it gets a new number once its
+    client may.
     """
 
     client = models.ForeignKey(
@@ -130,6 +132,7 @@ class Delivery(models.Model):
     delivery_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     sequence = models.BigIntegerField(_("number"))
     created_at = models.DateTimeField(_("made"), db_default=Now())
+    hidden_at = models.DateTimeField(_("passed over"), null=True)
     pushed_at = models.DateTimeField(_("sent"), null=True)
     acknowledged_at = models.DateTimeField(_("acknowledged"), null=True)
 
@@ -142,6 +145,13 @@ class Delivery(models.Model):
         verbose_name_plural = _("deliveries")
         ordering = ["client", "sequence"]
         default_permissions = ()
+        indexes = [
+            models.Index(
+                fields=["client"],
+                name="delivery_hidden",
+                condition=models.Q(hidden_at__isnull=False),
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["client", "sequence"], name="delivery_number_once"

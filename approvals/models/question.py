@@ -74,24 +74,22 @@ class PendingQuestionQuerySet(models.QuerySet["PendingQuestion"]):
         """Those that wait for a person."""
         return self.filter(state=State.PENDING)
 
-    def awaiting_approval(self) -> Self:
-        """Those whose answer is written and waits for somebody else to approve it."""
-        return self.open().exclude(answer="")
-
 
 class PendingQuestion(models.Model):
     """A question that the documents did not answer, and what a person made of it.
 
-    `question` is its first wording, scrubbed (R16). `knowledge_base_ids` is the
-    resolved list of whoever asked, at that time. `answer`, `question_as_answered`,
-    `layer`, `author` and `answered_at` are what was written last. While the state is
-    pending, it waits for an approval by another person where `four_eyes` is set; where
-    there is a `source` already, the answer that was approved before still serves.
-    `first_approved_at` is since when it has had an approved answer, however often that
-    was changed; a withdrawal ends it.
-    `revision` counts approvals and withdrawals, `announced_revision` is the last of
-    them that agent clients were told of. `version` rises with every act, so that a form
-    which shows an older one is refused.
+    `question` is its first wording, scrubbed (R16), "" once that is past its keeping
+    time and nobody answered it. `knowledge_base_ids` is the resolved list of whoever
+    asked, at that time. `answer`, `question_as_answered`, `layer`, `author` and
+    `answered_at` are what was written last. While the state is pending, it waits for an
+    approval by another person where `four_eyes` is set; where there is a `source`
+    already, the answer that was approved before still serves. `first_approved_at` is
+    since when it has had an approved answer, however often that was changed; a
+    withdrawal ends it. `revision` counts approvals and withdrawals,
+    `announced_revision` is the last of them that agent clients were told of.
+    `follow_after` is when what follows from one is tried again, after `follow_attempts`
+    that failed in a row. `version` rises with every act, so that a form which shows an
+    older one is refused.
     """
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -185,6 +183,8 @@ class PendingQuestion(models.Model):
     gap_checked_at = models.DateTimeField(_("asked again"), null=True, blank=True)
     revision = models.PositiveIntegerField(default=0, editable=False)
     announced_revision = models.PositiveIntegerField(default=0, editable=False)
+    follow_attempts = models.PositiveIntegerField(default=0, editable=False)
+    follow_after = models.DateTimeField(null=True, editable=False)
     version = models.PositiveIntegerField(default=1, editable=False)
 
     objects = PendingQuestionQuerySet.as_manager()
@@ -259,6 +259,11 @@ class PendingQuestion(models.Model):
         if self.source is not None:
             return self.source.knowledge_base_id
         return self.layer.knowledge_base_id if self.layer is not None else None
+
+    @property
+    def title(self) -> str:
+        """Its words for whoever sees it, or that they are gone."""
+        return self.question or str(_("(words past their keeping time)"))
 
     @property
     def is_awaiting_approval(self) -> bool:

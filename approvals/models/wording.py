@@ -1,5 +1,7 @@
 """The ways in which a gap was asked, and how far the asks have been looked through."""
 
+from typing import Self
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -9,15 +11,25 @@ from knowledge.models import AgentClient
 from retrieval.models import Interaction
 
 
+class WordingQuerySet(models.QuerySet["Wording"]):
+    """Wordings by what they count for."""
+
+    def of(self, pending: PendingQuestion) -> Self:
+        """Those of a question and of what was merged into it."""
+        return self.filter(
+            models.Q(pending=pending) | models.Q(pending__original=pending)
+        )
+
+
 class Wording(models.Model):
     """One ask that the documents did not answer, in the words of that time.
 
     `text` is scrubbed (R16), and "" once it is past its keeping time. `pending` is null
     where another wording of it was answered soon after, so that nobody has to be asked.
-    `caller` names who asked, or which conversation of an agent, for counting. `finds`
-    tells whether it was found when it was asked again. `vector` are float32 numbers in
-    the space whose fingerprint is `space`. `told_at` is when the asker saw, in the
-    portal, what became of it.
+    `caller` is a keyed hash of who asked, or of which conversation of an agent, for
+    counting. `finds` tells whether it was found when it was asked again. `vector` are
+    float32 numbers in the space whose fingerprint is `space`. `told_at` is when the
+    asker saw, in the portal, what became of it.
     """
 
     pending = models.ForeignKey(
@@ -59,6 +71,8 @@ class Wording(models.Model):
     space = models.CharField(max_length=64, blank=True, editable=False)
     told_at = models.DateTimeField(_("seen by the asker"), null=True)
 
+    objects = WordingQuerySet.as_manager()
+
     class Meta:
         """In the order in which they were asked."""
 
@@ -66,6 +80,13 @@ class Wording(models.Model):
         verbose_name_plural = _("wordings")
         ordering = ["at", "pk"]
         default_permissions = ()
+        indexes = [
+            models.Index(
+                fields=["space"],
+                name="wording_to_compare",
+                condition=models.Q(pending__isnull=False) & ~models.Q(text=""),
+            ),
+        ]
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(channel__in=Channel.values),

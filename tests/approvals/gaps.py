@@ -5,10 +5,11 @@ from typing import Any
 
 from django.utils import timezone
 
+from approvals import actions
 from approvals.filing import Ask, file_asks
 from approvals.models import PendingQuestion
 from approvals.models.question import Channel
-from knowledge.models import KnowledgeBase, User
+from knowledge.models import AuditEntry, KnowledgeBase, User
 from knowledge.permissions import Access, grant
 from retrieval.models import Interaction
 from tests.factories import StaffFactory
@@ -66,3 +67,17 @@ def asked(
         knowledge_base_ids=sorted(base.pk for base in bases),
         **fields,
     )
+
+
+def answered(pending: PendingQuestion, person: User, **more: object) -> PendingQuestion:
+    """Answer with the words of these tests."""
+    fields = {"question": QUESTION, "answer": ANSWER, **more}
+    return actions.propose_answer(pending, actor=person, **fields)  # type: ignore[arg-type]
+
+
+def acts_on(pending: PendingQuestion) -> list[str]:
+    """Return what the audit says of a question, oldest first."""
+    entries = AuditEntry.objects.filter(
+        target_type="pendingquestion", target_id=pending.pk
+    )
+    return list(entries.order_by("pk").values_list("verb", flat=True))

@@ -1,0 +1,61 @@
+"""What people write at the gate, as it is taken: cleaned, bounded, and looked through."""
+
+from collections.abc import Sequence
+
+from django.utils.translation import gettext as _
+
+from approvals.errors import ApprovalError, PrivacyError
+from approvals.models.question import LONGEST_ANSWER, LONGEST_PUBLISHED, LONGEST_REASON
+from approvals.privacy import check_answer, refusal
+from knowledge.sanitizing import InvalidTextError, clean_document_text, clean_query
+from knowledge.scrubbing import ScrubbingError, scrub
+
+
+def refuse_personal(question: str, answer: str, kept: Sequence[str]) -> None:
+    """Raise PrivacyError where personal details are left (S2-APR-08).
+
+    Each is removed, or named among those that stay on purpose. What takes too long to
+    look through is not published either.
+    """
+    try:
+        marks = check_answer(question, answer, kept)
+    except ScrubbingError as error:
+        raise ApprovalError(
+            _("This text could not be looked through. Make it shorter.")
+        ) from error
+    if marks:
+        raise PrivacyError(refusal(marks), marks)
+
+
+def cleaned_question(text: str) -> str:
+    """Return a question as it is published: one line."""
+    try:
+        return clean_query(text, max_length=LONGEST_PUBLISHED)
+    except InvalidTextError as error:
+        raise ApprovalError(_("The question: %(why)s") % {"why": error}) from error
+
+
+def cleaned_answer(text: str) -> str:
+    """Return an answer with plain line ends, without what nobody can read."""
+    cleaned = clean_document_text(text)[0].strip()
+    if not cleaned:
+        raise ApprovalError(_("Write the answer first."))
+    if len(cleaned) > LONGEST_ANSWER:
+        raise ApprovalError(
+            _("The answer has %(count)s characters; at most %(most)s are accepted.")
+            % {"count": len(cleaned), "most": LONGEST_ANSWER}
+        )
+    return cleaned
+
+
+def cleaned_reason(text: str) -> str:
+    """Return a reason in one line, scrubbed, cut to what is kept."""
+    return scrub(" ".join(clean_document_text(text)[0].split()))[:LONGEST_REASON]
+
+
+def required_reason(text: str) -> str:
+    """Return a reason; raises ApprovalError where none is given."""
+    reason = cleaned_reason(text)
+    if not reason:
+        raise ApprovalError(_("Say why, in a few words."))
+    return reason
