@@ -48,15 +48,9 @@ WHY: Final = {
 _BANK: Final = {IBAN: "iban", BIC: "bic", CARD: "card", ACCOUNT: "account"}
 _HIDDEN: Final = {kind: mark for mark, kind in _BANK.items()}
 
-# Where numbers without a country's code are from, by language.
-_REGIONS: Final = {
-    "en": ("GB", "US"),
-    "pl": ("PL",),
-    "ro": ("RO",),
-    "ru": ("RU",),
-    "vi": ("VN",),
-}
-_EVERYWHERE: Final = tuple(region for each in _REGIONS.values() for region in each)
+# Where numbers without a country's code may be from. A text's language is a guess, and
+# who writes in one language may have the number of another country.
+_REGIONS: Final = ("GB", "US", "PL", "RO", "RU", "VN")
 # Numbers that belong to no person.
 _PUBLIC: Final = frozenset(
     {
@@ -139,11 +133,10 @@ class Mark:
 Found = tuple[str, int, int]
 
 
-def marks_in(text: str, language: str = "") -> tuple[Mark, ...]:
+def marks_in(text: str) -> tuple[Mark, ...]:
     """Return the marks of a text, in order and without overlap.
 
-    `language` is the text's, as the portal writes it (`pl`); without it phone numbers
-    are read as those of all five. Raises ScrubbingError where it takes too long.
+    Raises ScrubbingError where it takes too long.
     """
     plain = with_plain_digits(text)
     readings: tuple[Callable[[str], Iterator[Found]], ...] = (
@@ -152,7 +145,7 @@ def marks_in(text: str, language: str = "") -> tuple[Mark, ...]:
         _international_phones,
         _identities,
         _orders,
-        lambda each: _phones(each, language),
+        _phones,
         _accounts,
         _names,
     )
@@ -168,7 +161,7 @@ def marks_in(text: str, language: str = "") -> tuple[Mark, ...]:
 
 
 def check_answer(
-    question: str, answer: str, kept: Sequence[str] = (), language: str = ""
+    question: str, answer: str, kept: Sequence[str] = ()
 ) -> tuple[Mark, ...]:
     """Return the marks that are still to be removed, or to be kept on purpose.
 
@@ -179,7 +172,7 @@ def check_answer(
     return tuple(
         replace(mark, place=place)
         for place, text in (("question", question), ("answer", answer))
-        for mark in marks_in(text, language)
+        for mark in marks_in(text)
         if _folded(mark.text) not in allowed
     )
 
@@ -266,16 +259,16 @@ def _orders(text: str) -> Iterator[Found]:
 
 def _international_phones(text: str) -> Iterator[Found]:
     """Yield the phone numbers with a country's code."""
-    for found in _phones(text, "en"):
+    for found in _phones(text, _REGIONS[:1]):
         if text[found[1]] == "+":
             yield found
 
 
-def _phones(text: str, language: str) -> Iterator[Found]:
-    """Yield the phone numbers that are a person's, in any of a language's regions."""
+def _phones(text: str, regions: Sequence[str] = _REGIONS) -> Iterator[Found]:
+    """Yield the phone numbers that are a person's, in any of some regions."""
     seen = {
         (found.start, found.end)
-        for region in _REGIONS.get(language, _EVERYWHERE)
+        for region in regions
         for found in PhoneNumberMatcher(text, region, Leniency.VALID)
         if phonenumbers.number_type(found.number) not in _PUBLIC
         and sum(map(str.isdigit, found.raw_string)) >= _LEAST_PHONE
