@@ -6,17 +6,20 @@ something is, with the approved answer among the best passages, else still open.
 """
 
 import logging
+import time
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from approvals.actions import go_back_to_pending
-from approvals.delivering import announce
-from approvals.models import PendingQuestion, Wording
+from approvals.delivering import announce, announce_withdrawal
+from approvals.models import Delivery, PendingQuestion, Wording
+from approvals.models.delivery import DeliveryKind
 from approvals.models.question import Gap, State
 from knowledge.models import Document, Source
 from knowledge.models.audit import record
@@ -36,8 +39,11 @@ logger = logging.getLogger(__name__)
 MOST_WORDINGS: Final = 5
 # Passages among which the approved answer has to be.
 BEST: Final = 3
-# Questions that one round takes up.
+# Questions that one round takes up, and how long (seconds) it begins with another one.
 BATCH: Final = 50
+MOST_SECONDS: Final = 60.0
+# Minutes before the next attempt, by those that failed in a row; then the last of them.
+PAUSES: Final = (1, 2, 5, 15, 60)
 
 
 class CannotTellError(Exception):
@@ -45,21 +51,34 @@ class CannotTellError(Exception):
 
 
 def due() -> QuerySet[PendingQuestion]:
-    """Return the approved questions with something left to do."""
+    """Return the questions with something left to do, and whose time it is.
+
+    First those that were not tried yet: what fails again and again comes behind them.
+    """
     is_found = Q(source__state=SourceState.READY)
     is_new = Q(gap=Gap.UNKNOWN) | Q(announced_revision__lt=F("revision"))
+    is_deleted = Q(source__isnull=True)
+    told = Delivery.objects.current().filter(pending=OuterRef("pk"))
+    is_told = Exists(told.exclude(kind=DeliveryKind.WITHDRAWN))
+    # Its source was deleted while a change of it waited.
+    is_left = ~Q(state=State.APPROVED) & Q(announced_revision__gt=0) & is_deleted
+    is_time = Q(follow_after=None) | Q(follow_after__lte=timezone.now())
     return PendingQuestion.objects.filter(
-        (is_found & is_new) | Q(source__isnull=True), state=State.APPROVED
-    ).order_by("approved_at", "pk")
+        Q(state=State.APPROVED) & ((is_found & is_new) | is_deleted)
+        | (is_left & is_told),
+        is_time,
+    ).order_by(F("follow_after").asc(nulls_first=True), "approved_at", "pk")
 
 
 def follow_up() -> int:
     """Take up what is due, as much as a round takes; returns how much that was."""
     done = 0
+    end = time.monotonic() + MOST_SECONDS
     for key in due().values_list("pk", flat=True)[:BATCH]:
+        if time.monotonic() > end:
+            break
         try:
-            follow(key)
-            done += 1
+            done += follow(key)
         except CannotTellError as error:
             logger.info("questions are asked again later: %s", error)
         except Exception:
@@ -68,24 +87,57 @@ def follow_up() -> int:
     return done
 
 
-def follow(key: int) -> None:
-    """Do what is left to do for one approved question."""
+def follow(key: int) -> bool:
+    """Do what is left to do for one question; returns False where another worker does.
+
+    The attempt is counted before it is made: what kills the worker is not tried at once
+    again, and two rounds do not do the same.
+    """
+    if not take(key):
+        return False
     with transaction.atomic():
         row = PendingQuestion.objects.select_for_update(of=("self",)).get(pk=key)
-        if row.state != State.APPROVED:
-            return
         if row.source is None:
             # Deleted or erased, past the gate.
-            record(None, "withdrew the answer of", row, because="source deleted")
-            go_back_to_pending(row)
-            row.version += 1
-            row.save()
-            return
-        if row.source.state != SourceState.READY:
-            return
-        announce(row)
-    if row.gap == Gap.UNKNOWN:
+            lose(row)
+        elif row.state == State.APPROVED and row.source.state == SourceState.READY:
+            announce(row)
+    if row.state == State.APPROVED and row.gap == Gap.UNKNOWN:
         ask_again(row)
+    PendingQuestion.objects.filter(pk=key, revision=row.revision).update(
+        follow_attempts=0, follow_after=None
+    )
+    return True
+
+
+@transaction.atomic
+def take(key: int) -> bool:
+    """Count an attempt, and set when the next one may be; False where it is not due."""
+    rows = due().select_for_update(of=("self",), skip_locked=True)
+    row = rows.filter(pk=key).first()
+    if row is None:
+        return False
+    pause = PAUSES[min(row.follow_attempts, len(PAUSES) - 1)]
+    row.follow_attempts += 1
+    row.follow_after = timezone.now() + timedelta(minutes=pause)
+    row.save(update_fields=["follow_attempts", "follow_after"])
+    return True
+
+
+def lose(row: PendingQuestion) -> None:
+    """Withdraw an answer whose source is gone; the caller holds its question.
+
+    A change that waits for its approval goes on waiting.
+    """
+    record(None, "withdrew the answer of", row, because="source deleted")
+    if row.state == State.APPROVED:
+        go_back_to_pending(row)
+    else:
+        row.revision += 1
+        row.first_approved_at = None
+        announce_withdrawal(row)
+    row.version += 1
+    row.save()
 
 
 def ask_again(row: PendingQuestion) -> None:
@@ -111,18 +163,13 @@ def ask_again(row: PendingQuestion) -> None:
         now.gap_checked_at = timezone.now()
         now.save(update_fields=["gap", "gap_checked_at"])
         for text, finds in found.items():
-            every_wording(row).filter(text=text).update(finds=finds)
+            Wording.objects.of(row).filter(text=text).update(finds=finds)
         record(None, "asked again", now, gap=now.gap)
-
-
-def every_wording(row: PendingQuestion) -> QuerySet[Wording]:
-    """Return a question's wordings and those of its duplicates."""
-    return Wording.objects.filter(Q(pending=row) | Q(pending__original=row))
 
 
 def wordings_of(row: PendingQuestion) -> Iterator[str]:
     """Yield the words in which it was asked that are still kept."""
-    yield from every_wording(row).exclude(text="").values_list("text", flat=True)
+    yield from Wording.objects.of(row).exclude(text="").values_list("text", flat=True)
 
 
 def is_found(text: str, source: Source) -> bool:

@@ -1,16 +1,17 @@
 """How alike two wordings are, in any language, by the vectors of their queries."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from numpy.typing import NDArray
 
 from approvals.models import Wording
+from approvals.pauses import is_pausing, pause
 from knowledge.inference.gateway import ModelError
 from retrieval.embedding import embed, space_in_use
 
@@ -34,11 +35,23 @@ class Mark:
         is_within = bool(one) and one == other
         return likeness >= (self.within if is_within else self.across)
 
+    def between(
+        self, ones: Sequence[str], others: Sequence[str]
+    ) -> NDArray[np.float64]:
+        """Return the mark of each pair of wordings in these languages, as `holds` has it.
+
+        A row for each of `ones`, a column for each of `others`.
+        """
+        first, second = np.array(ones)[:, np.newaxis], np.array(others)
+        is_within = (first != "") & (first == second)
+        return np.where(is_within, self.within, self.across)
+
 
 # Of the bundled model; docs/approvals.md says how they were measured. In one
 # conversation two like questions are probably one; of all questions, few are.
 REWORDS: Final = Mark(within=0.85, across=0.80)
 ALIKE: Final = Mark(within=0.90, across=0.83)
+PAUSED: Final = "likeness"
 # Wordings whose vectors one round asks for.
 BATCH: Final = 200
 
@@ -77,7 +90,14 @@ def unknown_wordings() -> QuerySet[Wording]:
     if space is None:
         return Wording.objects.none()
     known = Wording.objects.filter(pending__isnull=False).exclude(text="")
-    return known.exclude(space=space.fingerprint)
+    # On either side of the one space, so that the index finds them.
+    other = Q(space__lt=space.fingerprint) | Q(space__gt=space.fingerprint)
+    return known.filter(other)
+
+
+def is_due() -> bool:
+    """Tell whether there are vectors to fill in, and a model that may give them."""
+    return not is_pausing(PAUSED) and unknown_wordings().exists()
 
 
 def learn_wordings() -> int:
@@ -87,6 +107,7 @@ def learn_wordings() -> int:
         vectors, space = embedded(each.text for each in wordings)
     except ModelError as error:
         logger.info("wordings are compared later: %s", error)
+        pause(PAUSED)
         return 0
     for each in wordings:
         each.vector, each.space = vectors.get(each.text), space

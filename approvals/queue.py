@@ -9,7 +9,7 @@ import numpy as np
 from django.db.models import Case, Count, IntegerField, Min, QuerySet, Value, When
 from django.db.models.functions import Now
 
-from approvals.likeness import ALIKE, Floats, Mark, unpack
+from approvals.likeness import ALIKE, Floats, unpack
 from approvals.models import PendingQuestion, Wording
 from approvals.models.question import State
 from approvals.publishing import path_of
@@ -95,9 +95,7 @@ class Similar:
     likeness: float
 
 
-def similar_questions(
-    pending: PendingQuestion, user: User, *, mark: Mark = ALIKE
-) -> list[Similar]:
+def similar_questions(pending: PendingQuestion, user: User) -> list[Similar]:
     """Return questions that may be the same, in any language, the most alike first.
 
     Of those that the person works on, pending or answered; a person decides what is
@@ -117,26 +115,30 @@ def similar_questions(
         )
         .exclude(vector=None)
         .order_by("-at")
-        .only("pending_id", "language", "vector")[:MOST_COMPARED]
+        .values_list("pending_id", "language", "vector")[:MOST_COMPARED]
     )
     if not rows:
         return []
-    cosines = stacked(rows) @ stacked(own).T
-    best: dict[int, float] = {}
-    for row, likenesses in zip(rows, cosines.tolist(), strict=True):
-        for each, likeness in zip(own, likenesses, strict=True):
-            if row.pending_id is not None and mark.holds(
-                likeness, each.language, row.language
-            ):
-                best[row.pending_id] = max(likeness, best.get(row.pending_id, -1.0))
-    keys = sorted(best, key=lambda pk: -best[pk])[:MOST_SIMILAR]
-    found = PendingQuestion.objects.in_bulk(keys)
-    return [Similar(found[pk], best[pk]) for pk in keys if pk in found]
+    entries, languages, vectors = zip(*rows, strict=True)
+    cosines = stacked(vectors) @ stacked([each.vector for each in own]).T
+    marks = ALIKE.between(languages, [each.language for each in own])
+    likenesses = np.where(cosines >= marks, cosines, -np.inf).max(axis=1)
+    keys, places = np.unique(np.array(entries), return_inverse=True)
+    best = np.full(len(keys), -np.inf)
+    np.maximum.at(best, places, likenesses)
+    ranked = {
+        int(keys[place]): float(best[place])
+        for place in np.argsort(-best)[:MOST_SIMILAR]
+        if best[place] > -np.inf
+    }
+    found = PendingQuestion.objects.in_bulk(list(ranked))
+    return [Similar(found[pk], best) for pk, best in ranked.items() if pk in found]
 
 
-def stacked(wordings: Sequence[Wording]) -> Floats:
-    """Return wordings' vectors, one in each row."""
-    return np.stack([unpack(bytes(each.vector or b"")) for each in wordings])
+def stacked(vectors: Sequence[bytes | memoryview | None]) -> Floats:
+    """Return stored vectors of one space, one in each row."""
+    packed = b"".join(vector or b"" for vector in vectors)
+    return unpack(packed).reshape(len(vectors), -1)
 
 
 @dataclass(frozen=True, slots=True)

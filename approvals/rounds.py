@@ -22,15 +22,19 @@ from approvals import (
 )
 from approvals.chains import MOST_MISSES, PAUSE
 from approvals.models import SettlingMark
+from approvals.pauses import is_pausing
 from knowledge.models import WorkerBeat
+from knowledge.vitals import leave_sign
 
 logger = logging.getLogger(__name__)
 
 # How often the watchdog looks (seconds).
 SECONDS: Final = 5.0
-# A round that has not begun by then was lost with its queue row.
+# A round that gave no sign for so long was lost, with its queue row or its worker.
 LOST: Final = timedelta(minutes=10)
+# The signs of a round: before each of its parts, and at its end.
 BEAT: Final = "gate"
+ENDED: Final = "gate ended"
 
 
 class Rounds:
@@ -47,11 +51,18 @@ class Rounds:
             async_task("approvals.tasks.go_round", save=False)
 
     def waits(self) -> bool:
-        """Tell whether the round that was queued last has yet to begin."""
-        if self.queued_at is None or timezone.now() - self.queued_at > LOST:
+        """Tell whether the round that was queued last has yet to end.
+
+        While it works on what is due, another one would only do the same.
+        """
+        if self.queued_at is None:
             return False
-        begun = WorkerBeat.objects.filter(name=BEAT, at__gte=self.queued_at)
-        return not begun.exists()
+        signs = dict(WorkerBeat.objects.values_list("name", "at"))
+        ended = signs.get(ENDED)
+        if ended is not None and ended >= self.queued_at:
+            return False
+        last = max(self.queued_at, signs.get(BEAT, self.queued_at))
+        return timezone.now() - last <= LOST
 
 
 def is_due() -> bool:
@@ -60,7 +71,8 @@ def is_due() -> bool:
         settling_is_due()
         or asking_again.due().exists()
         or pushing.due().exists()
-        or likeness.unknown_wordings().exists()
+        or pushing.looking_is_due()
+        or likeness.is_due()
         or notifying.due().exists()
         or reminding.is_due()
     )
@@ -68,6 +80,8 @@ def is_due() -> bool:
 
 def settling_is_due() -> bool:
     """Tell whether a chain may have ended that is not filed yet."""
+    if is_pausing(settling.PAUSED):
+        return False
     mark = SettlingMark.objects.first()
     since = timezone.now() - settling.FIRST_LOOK
     if mark is not None:
@@ -90,8 +104,10 @@ def go_round() -> None:
         likeness.learn_wordings,
     )
     for act in acts:
+        leave_sign(BEAT)
         try:
             act()
         except Exception:
             # What fails must not keep the rest from its turn.
             logger.exception("a part of the gate's round failed")
+    leave_sign(ENDED)

@@ -19,6 +19,7 @@ from approvals.chains import MOST_MISSES, PAUSE, Chain, Outcome, chains_of
 from approvals.filing import Ask, ask_of, file_asks, file_wording
 from approvals.likeness import REWORDS, cosine, embedded
 from approvals.models import PendingQuestion, SettlingMark, Wording
+from approvals.pauses import pause
 from knowledge.inference.gateway import ModelError
 from retrieval.models import Interaction
 from retrieval.models.interaction import IMPORTED
@@ -33,6 +34,9 @@ LATE: Final = timedelta(hours=1)
 FIRST_LOOK: Final = timedelta(days=1)
 # So long wordings wait for a model that tells what belongs together.
 PATIENCE: Final = timedelta(hours=1)
+# What cannot be settled for so long is left.
+GIVEN_UP: Final = timedelta(days=1)
+PAUSED: Final = "settling"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +66,11 @@ def settle(now: datetime | None = None) -> int:
         try:
             found, is_over = settle_conversation(conversation, now)
         except Exception:
-            # One that cannot be settled must not keep the others from it.
+            # One that cannot be settled must not keep the others from it, nor for ever
+            # have all that was asked since looked through again.
             logger.exception("a conversation could not be settled")
-            is_over, found = False, 0
+            is_over, found = now - first > GIVEN_UP, 0
+            pause(PAUSED)
         new += found
         if not is_over:
             open_since = min(open_since, first)
@@ -104,16 +110,15 @@ def conversations(
     """
     seen: set[tuple[object, ...]] = set()
     for first in asks:
-        same = {
+        same: dict[str, object] = {
             "owner": first.owner_id,
             "client": first.client_id,
             "conversation_id": first.conversation_id,
-            "turn": None if first.conversation_id else first.turn_id,
             "door": first.door,
             "knowledge_base_ids": first.knowledge_base_ids,
         }
-        if first.conversation_id:
-            del same["turn"]
+        if first.conversation_id is None:
+            same["turn"] = first.turn_id
         key = tuple(str(value) for value in same.values())
         if key in seen:
             continue
@@ -147,6 +152,7 @@ def settle_conversation(asks: Sequence[Interaction], now: datetime) -> tuple[int
     except ModelError as error:
         if now - waits_since < PATIENCE:
             logger.info("settling waits for the model: %s", error)
+            pause(PAUSED)
             return 0, False
     chains = chains_of(heard, now=now, rewords=rewords)
     new = sum(settle_chain(chain) for chain in chains)

@@ -7,5 +7,4 @@ from knowledge.vitals import CLUSTER, leave_sign
 def go_round() -> None:
     """Settle, announce, ask again and send whatever is due."""
     leave_sign(CLUSTER)
-    leave_sign(rounds.BEAT)
     rounds.go_round()

@@ -113,9 +113,49 @@ def test_without_the_model_it_is_asked_again_later(
     assert pending.gap == Gap.UNKNOWN
 
     settings.STRATA_MODEL_URL = url
+    # Not at once again, but some minutes later.
+    assert (pending.follow_attempts, follow_up()) == (1, 0)
+    PendingQuestion.objects.update(follow_after=timezone.now())
     follow_up()
     pending.refresh_from_db()
     assert pending.gap == Gap.CLOSED
+    assert (pending.follow_attempts, pending.follow_after) == (0, None)
+
+
+def test_one_that_fails_again_and_again_lets_the_others_pass(settings: Any) -> None:
+    settings.PORTAL_EMBEDS = False
+    layer = LayerFactory()
+    person = approver_of(layer.knowledge_base)
+    owner = UserFactory()
+    grant(layer.knowledge_base, BOTH, to=owner, actor=None)
+    client = AgentClient.objects.create(owner=owner, name="kiosk")
+    client.knowledge_bases.add(layer.knowledge_base)
+    broken, sound = (
+        pending_question(layer.knowledge_base, text=text) for text in ("One?", "Two?")
+    )
+    for each in (broken, sound):
+        actions.propose_answer(
+            each, actor=person, question=each.question, answer=f"Yes to {each.pk}."
+        )
+    ingest()
+    # What is in the way of telling it.
+    Delivery.objects.create(
+        client=client, pending=broken, revision=1, kind="answer", sequence=9
+    )
+
+    assert follow_up() == 1
+    sound.refresh_from_db()
+    assert sound.gap != Gap.UNKNOWN
+    assert not due().exists()
+    # Behind what was never tried, when its time comes.
+    PendingQuestion.objects.filter(pk=broken.pk).update(follow_after=timezone.now())
+    PendingQuestion.objects.filter(pk=sound.pk).update(gap=Gap.UNKNOWN)
+    assert list(due()) == [sound, broken]
+    # What is written anew begins anew.
+    changed = actions.change_answer(
+        broken, actor=person, question="One?", answer="No to that."
+    )
+    assert (changed.follow_attempts, changed.follow_after) == (0, None)
 
 
 @pytest.mark.req("REL-W7")

@@ -5,11 +5,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from approvals import actions
-from approvals.models import PendingQuestion, Subscriber, Wording
-from approvals.models.question import Channel, State
+from approvals.models import PendingQuestion, SettlingMark, Subscriber, Wording
+from approvals.models.question import Channel, Gap, State
+from approvals.rounds import settling_is_due
 from approvals.settling import settle
 from knowledge.models import AgentClient, KnowledgeBase, User
 from knowledge.permissions import Reader, grant
@@ -103,6 +105,48 @@ def test_the_same_words_of_two_people_are_one_question(
     assert settle() == 1
     pending = PendingQuestion.objects.get()
     assert (pending.asked_count, pending.asker_count) == (2, 2)
+
+
+def test_what_was_answered_meanwhile_is_not_asked_of_anybody_again(
+    base: KnowledgeBase, reader: User
+) -> None:
+    asked(reader, QUESTION, base, at=ago(30))
+    assert settle() == 1
+    pending = PendingQuestion.objects.get()
+    pending.state, pending.answer, pending.gap = State.APPROVED, "No.", Gap.CLOSED
+    pending.approved_at, pending.gap_checked_at = ago(13), ago(12)
+    pending.save()
+    # Asked before it was found, and settled after.
+    asked(UserFactory(), QUESTION, base, at=ago(14))
+
+    assert settle() == 0
+    pending.refresh_from_db()
+    assert (pending.state, pending.asked_count) == (State.APPROVED, 2)
+    # Asked after, and not found all the same.
+    asked(UserFactory(), QUESTION, base, at=ago(11))
+    assert settle() == 1
+
+
+def test_what_cannot_be_filed_is_tried_for_a_day_and_not_every_few_seconds(
+    base: KnowledgeBase, reader: User
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION 'broken'; END $$"
+        )
+        cursor.execute(
+            "CREATE TRIGGER refuse BEFORE INSERT ON approvals_wording FOR EACH ROW "
+            "WHEN (NEW.text LIKE 'Broken%') EXECUTE FUNCTION refuse()"
+        )
+    asked(reader, "Broken?", base, at=ago(60 * 23))
+    asked(UserFactory(), QUESTION, base, at=ago(30))
+
+    assert settle() == 1
+    assert SettlingMark.objects.get().settled_before < ago(60 * 22)
+    assert not settling_is_due()
+    assert settle(timezone.now() + timedelta(hours=2)) == 0
+    assert SettlingMark.objects.get().settled_before > ago(60)
 
 
 @pytest.mark.req("S2-APR-01")
