@@ -1,12 +1,13 @@
 """Telling agent clients of approved answers: each client of each one once (R17)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from approvals.models import Delivery, PendingQuestion, Subscriber
@@ -38,23 +39,21 @@ def announce(row: PendingQuestion) -> None:
     """
     if row.source is None or row.announced_revision == row.revision:
         return
-    last = last_kinds(row)
-    seeing = clients_that_see(row.source.knowledge_base_id)
-    holding = {pk for pk, kind in last.items() if kind != DeliveryKind.WITHDRAWN}
-    fresh = [each for each in seeing if each.pk not in holding]
-    again = [each for each in seeing if each.pk in holding]
-    # Its source was moved to where they may not see it.
-    lost = holding - {each.pk for each in seeing}
-    add(row, fresh, DeliveryKind.ANSWER)
-    add(row, again, DeliveryKind.CHANGED)
-    add(row, AgentClient.objects.filter(pk__in=lost), DeliveryKind.WITHDRAWN)
+    holding = holding_clients(row)
+    # Who may not see where its source was moved to loses it.
+    kinds = dict.fromkeys(holding, DeliveryKind.WITHDRAWN)
+    for client in clients_that_see(row.source.knowledge_base_id):
+        is_held = client.pk in holding
+        kinds[client.pk] = DeliveryKind.CHANGED if is_held else DeliveryKind.ANSWER
+    add(row, kinds)
     mark_announced(row)
 
 
-def last_kinds(row: PendingQuestion) -> dict[int, str]:
-    """Return what each client was told last of a question, by the client's id."""
+def holding_clients(row: PendingQuestion) -> set[int]:
+    """Return the ids of the clients that were told of an answer, and not of its end."""
     told = Delivery.objects.filter(pending=row).order_by("revision")
-    return dict(told.values_list("client_id", "kind"))
+    last = dict(told.values_list("client_id", "kind"))
+    return {pk for pk, kind in last.items() if kind != DeliveryKind.WITHDRAWN}
 
 
 def announce_withdrawal(row: PendingQuestion) -> None:
@@ -62,9 +61,7 @@ def announce_withdrawal(row: PendingQuestion) -> None:
 
     Also a client that may not see the knowledge base any more: it is told no word.
     """
-    last = last_kinds(row)
-    holding = {pk for pk, kind in last.items() if kind != DeliveryKind.WITHDRAWN}
-    add(row, AgentClient.objects.filter(pk__in=holding), DeliveryKind.WITHDRAWN)
+    add(row, dict.fromkeys(holding_clients(row), DeliveryKind.WITHDRAWN))
     mark_announced(row)
 
 
@@ -75,24 +72,32 @@ def mark_announced(row: PendingQuestion) -> None:
 
 
 @transaction.atomic
-def add(row: PendingQuestion, clients: Iterable[AgentClient], kind: str) -> None:
-    """Write one delivery for each client, numbered on from its last one.
+def add(row: PendingQuestion, kinds: Mapping[int, DeliveryKind]) -> None:
+    """Write one delivery for each client, by its id, numbered on from its last one.
 
-    Its number becomes visible with the end of the lock, so that no reader ever sees a
-    later one before an earlier one.
+    One client after the other by their ids, so that two who announce at once only wait.
     """
-    for client in clients:
-        Subscriber.objects.get_or_create(client=client)
-        subscriber = Subscriber.objects.select_for_update().get(client=client)
-        subscriber.last_sequence += 1
-        subscriber.save(update_fields=["last_sequence"])
+    for client_id in sorted(kinds):
         Delivery.objects.create(
-            client=client,
+            client_id=client_id,
             pending=row,
             revision=row.revision,
-            kind=kind,
-            sequence=subscriber.last_sequence,
+            kind=kinds[client_id],
+            sequence=next_number(client_id),
         )
+
+
+def next_number(client_id: int) -> int:
+    """Return the number of a client's next delivery, within the caller's transaction.
+
+    It becomes visible with the end of the lock, so that no reader ever sees a later one
+    before an earlier one.
+    """
+    Subscriber.objects.get_or_create(client_id=client_id)
+    subscriber = Subscriber.objects.select_for_update().get(client_id=client_id)
+    subscriber.last_sequence += 1
+    subscriber.save(update_fields=["last_sequence"])
+    return subscriber.last_sequence
 
 
 # --- Handing out --------------------------------------------------------------------
@@ -153,6 +158,7 @@ def deliveries_after(
 
     Without one, from behind what it has acknowledged. Asking twice gives the same.
     """
+    bring_back(client, reader)
     rows = Delivery.objects.filter(client=client).order_by("sequence")
     if after is None:
         waiting = rows.filter(acknowledged_at=None).first()
@@ -175,27 +181,14 @@ def handed_out(batch: Sequence[Delivery], reader: Reader) -> list[Told]:
     """Return what is told of some deliveries at this moment (REL-W8).
 
     Left out are those that a later revision has overtaken, and those whose answer the
-    reader may not search now. The words are those in the corpus: a change that waits
-    for its approval is in none of them.
+    reader may not search now; these come again under a new number once it may, and
+    never under the old one. The words are those in the corpus: a change that waits for
+    its approval is in none of them.
     """
-    keys = [each.pk for each in batch]
-    rows = (
-        Delivery.objects.current()
-        .filter(pk__in=keys)
-        .select_related("pending")
-        .order_by("sequence")
-    )
-    current = list(rows)
-    texts = {
-        document.source_id: document
-        for document in Document.objects.visible_to(reader)
-        .filter(
-            is_current=True, source__in=[each.pending.source_id for each in current]
-        )
-        .select_related("source__layer", "source__knowledge_base")
-        .defer("blocks", "pages")
-    }
-    found = []
+    current = still_told(Delivery.objects.filter(pk__in=[each.pk for each in batch]))
+    current = [each for each in current if each.hidden_at is None]
+    texts = texts_of(current, reader)
+    found, hidden = [], []
     for each in current:
         told = Told(
             delivery_id=each.delivery_id,
@@ -208,6 +201,7 @@ def handed_out(batch: Sequence[Delivery], reader: Reader) -> list[Told]:
         if each.kind != DeliveryKind.WITHDRAWN:
             document = texts.get(each.pending.source_id or 0)
             if document is None:
+                hidden.append(each.pk)
                 continue
             told = replace(
                 told,
@@ -218,7 +212,51 @@ def handed_out(batch: Sequence[Delivery], reader: Reader) -> list[Told]:
                 ref=document.ref(0, len(document.text)),
             )
         found.append(told)
+    if hidden:
+        # Not what was given a new number meanwhile.
+        passed = Delivery.objects.filter(sequence__lte=current[-1].sequence)
+        passed.filter(pk__in=hidden).update(hidden_at=Now())
     return found
+
+
+def still_told(rows: QuerySet[Delivery]) -> list[Delivery]:
+    """Return those of some deliveries that nothing has overtaken, in their order."""
+    current = Delivery.objects.current().filter(pk__in=rows.order_by().values("pk"))
+    return list(current.select_related("pending").order_by("sequence"))
+
+
+def texts_of(rows: Sequence[Delivery], reader: Reader) -> dict[int, Document]:
+    """Return the answers of deliveries that a reader may search now, by their source."""
+    sources = [each.pending.source_id for each in rows]
+    documents = Document.objects.visible_to(reader).filter(
+        is_current=True, source__in=sources
+    )
+    found = documents.select_related("source__layer", "source__knowledge_base")
+    return {each.source_id: each for each in found.defer("blocks", "pages")}
+
+
+def bring_back(client: AgentClient, reader: Reader) -> int:
+    """Give a new number to what a client was not told and may see now; returns how many.
+
+    Its cursor has passed the old one. It keeps its id, and is told once.
+    """
+    hidden = Delivery.objects.filter(client=client, hidden_at__isnull=False)
+    rows = still_told(hidden)
+    texts = texts_of(rows, reader) if rows else {}
+    seen = [each for each in rows if each.pending.source_id in texts]
+    if not seen:
+        return 0
+    with transaction.atomic():
+        # Held from here on: nobody else gives one of them a number.
+        Subscriber.objects.select_for_update().get(client=client)
+        left = hidden.filter(pk__in=[each.pk for each in seen]).order_by("sequence")
+        for each in left:
+            each.sequence, each.hidden_at = next_number(client.pk), None
+            each.pushed_at = each.acknowledged_at = None
+            each.save(
+                update_fields=["sequence", "hidden_at", "pushed_at", "acknowledged_at"]
+            )
+    return len(seen)
 
 
 def acknowledge(client: AgentClient, through: int) -> int:

@@ -13,8 +13,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from approvals.delivering import handed_out, reader_of_client
+from approvals.delivering import bring_back, handed_out, reader_of_client
 from approvals.models import Delivery, Subscriber
+from approvals.pauses import is_pausing, pause
 from approvals.webhooks import WebhookError, secret_of, send_signed
 
 logger = logging.getLogger(__name__)
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 PAUSES: Final = (1, 2, 5, 15, 60, 180, 360)
 # Deliveries that one round sends to one client.
 BATCH: Final = 100
+# It was looked what clients may see by now.
+LOOKED: Final = "hidden answers"
 
 
 def due() -> QuerySet[Subscriber]:
@@ -34,8 +37,25 @@ def due() -> QuerySet[Subscriber]:
     return Subscriber.objects.filter(Exists(waiting), is_time).exclude(push_url="")
 
 
+def hiding() -> QuerySet[Subscriber]:
+    """Return the clients that may see by now what they were not sent."""
+    hidden = Delivery.objects.current().filter(
+        client=OuterRef("client"), hidden_at__isnull=False
+    )
+    return Subscriber.objects.filter(Exists(hidden)).exclude(push_url="")
+
+
+def looking_is_due() -> bool:
+    """Tell whether it is time to look what clients may see by now."""
+    return hiding().exists() and not is_pausing(LOOKED)
+
+
 def push_all() -> int:
     """Send what is due to everybody; returns how much was taken."""
+    if looking_is_due():
+        pause(LOOKED)
+        for subscriber in hiding().select_related("client"):
+            bring_back(subscriber.client, reader_of_client(subscriber.client))
     sent = 0
     for subscriber in due():
         try:
@@ -93,8 +113,8 @@ def put_off(subscriber: Subscriber) -> None:
 def send(subscriber: Subscriber, delivery: Delivery) -> str:
     """Send one delivery; returns why it was not taken, or "".
 
-    What was overtaken or withdrawn meanwhile, or may not be seen any more, counts as
-    sent without a word.
+    What was overtaken or withdrawn meanwhile, or may not be seen now, counts as sent
+    without a word.
     """
     told = handed_out([delivery], reader_of_client(subscriber.client))
     if not told:
@@ -119,11 +139,12 @@ def note(subscriber: Subscriber, delivery: Delivery, problem: str) -> None:
         return
     now = timezone.now()
     with transaction.atomic():
-        Delivery.objects.filter(pk=delivery.pk).update(
-            pushed_at=now, acknowledged_at=now
-        )
         Subscriber.objects.filter(pk=subscriber.pk).update(
             push_attempts=0, push_after=None, push_problem=""
+        )
+        # Not where it was given a new number meanwhile, to be sent under.
+        Delivery.objects.filter(pk=delivery.pk, sequence=delivery.sequence).update(
+            pushed_at=now, acknowledged_at=now
         )
 
 

@@ -226,6 +226,59 @@ def test_an_answer_that_was_deleted_past_the_gate_counts_as_withdrawn(
     assert told(client) == [("withdrawn", "")]
 
 
+def test_an_answer_that_is_deleted_while_its_change_waits_is_withdrawn(
+    layer: Layer, person: User, settings: Any
+) -> None:
+    client = client_of(layer)
+    pending = approved(layer, person)
+    settings.STRATA_FOUR_EYES = True
+    actions.change_answer(pending, actor=person, question=QUESTION, answer="Yes.")
+    delete_source(pending.source, actor=None)
+    assert follow_up() == 1
+    assert follow_up() == 0
+
+    pending.refresh_from_db()
+    assert (pending.is_awaiting_approval, pending.first_approved_at) == (True, None)
+    assert told(client) == [("withdrawn", "")]
+    # The change still waits, and is an answer of its own once it is approved.
+    actions.approve(pending, actor=approver_of(layer.knowledge_base))
+    ingested()
+    assert told(client, 2) == [("answer", "Yes.")]
+
+
+@pytest.mark.req("R17", "REL-W8")
+def test_what_a_client_passed_unseen_is_told_once_it_may_see_it(
+    layer: Layer, person: User
+) -> None:
+    client = client_of(layer)
+    hidden, gone = (
+        approved(layer, person, question=f"Question {number}?", answer=f"No {number}.")
+        for number in range(2)
+    )
+    switch_source(hidden.source, enabled=False, actor=None)
+    switch_source(gone.source, enabled=False, actor=None)
+    last = approved(layer, person)
+    ids = [str(each.delivery_id) for each in client.deliveries.order_by("sequence")]
+    assert told(client) == [("answer", ANSWER)]
+    acknowledge(client, 3)
+    assert told(client, 3) == told(client, None) == []
+
+    actions.withdraw(gone, actor=person, because="It was wrong.")
+    switch_source(hidden.source, enabled=True, actor=None)
+    # Under a number behind its cursor, and under no other, wherever it asks from.
+    for after in (3, None):
+        page = deliveries_after(client, reader_of_client(client), after, 100)
+        assert [(each.sequence, each.kind) for each in page.told] == [
+            (4, "withdrawn"),
+            (5, "answer"),
+        ]
+    assert (page.told[1].answer, str(page.told[1].delivery_id)) == ("No 0.", ids[0])
+    assert [answer for _kind, answer in told(client)] == [ANSWER, "", "No 0."]
+    acknowledge(client, 5)
+    assert told(client, 5) == told(client, None) == []
+    assert last.revision == 1
+
+
 def test_clients_hear_of_an_answer_that_moves_out_of_their_sight(
     layer: Layer, person: User
 ) -> None:

@@ -10,11 +10,11 @@ from django.utils import timezone
 from approvals import actions
 from approvals.asking_again import follow_up
 from approvals.models import Delivery, PendingQuestion, Subscriber
-from approvals.pushing import due, next_for, push_all, secret_for
+from approvals.pushing import due, looking_is_due, next_for, push_all, secret_for
 from approvals.webhooks import verify
 from knowledge.ingest import run_ingest
-from knowledge.models import AgentClient, IngestRun, Layer
-from knowledge.permissions import deny, grant
+from knowledge.models import AgentClient, IngestRun, Layer, WorkerBeat
+from knowledge.permissions import Access, deny, grant, withdraw
 from tests.approvals.gaps import ANSWER, BOTH, QUESTION, approver_of, pending_question
 from tests.factories import LayerFactory, UserFactory
 from tests.servers import Handler, LocalServer
@@ -135,7 +135,21 @@ def test_what_the_client_may_not_see_by_then_is_not_sent(
         deny(layer.knowledge_base, to=subscriber.client.owner, actor=None)
         push_all()
         assert receiver.requests == 0
-    assert not due().exists()
+        assert not due().exists()
+
+        # Once it may see it, it is sent it, once. It is looked now and then.
+        assert (looking_is_due(), push_all(), looking_is_due()) == (True, 0, False)
+        owner = subscriber.client.owner
+        withdraw(layer.knowledge_base, [Access.DENY], holder=owner, actor=None)
+        WorkerBeat.objects.update(at=timezone.now() - timedelta(minutes=2))
+        assert looking_is_due()
+        assert [push_all(), push_all()] == [1, 0]
+        WorkerBeat.objects.update(at=timezone.now() - timedelta(minutes=2))
+        assert not looking_is_due()
+    (sent,) = receiver.taken
+    delivery = Delivery.objects.get()
+    assert sent[0] == str(delivery.delivery_id)
+    assert sent[1]["sequence"] == delivery.sequence == 2
 
 
 def test_what_was_pulled_already_is_not_sent(layer: Layer, settings: Any) -> None:
