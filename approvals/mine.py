@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Final, cast
 from urllib.parse import urlencode
 
-from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
-from django.db.models.functions import Coalesce
+from django.db import transaction
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -76,10 +76,17 @@ def own_questions(reader: Reader) -> QuerySet[PendingQuestion]:
 
 
 def unseen(user_id: int | None) -> QuerySet[Wording]:
-    """Return those of a person's wordings whose outcome they have not seen."""
+    """Return those of a person's wordings whose outcome they have not seen.
+
+    An answer that could not be taken into the documents is no outcome yet.
+    """
+    failed = PendingQuestion.objects.filter(
+        state=State.APPROVED, source__state=SourceState.FAILED
+    )
+    settled = PendingQuestion.objects.filter(state__in=SETTLED).exclude(pk__in=failed)
+    keys = settled.order_by().values("pk")
     return own_wordings(user_id).filter(
-        Q(pending__state__in=SETTLED) | Q(pending__original__state__in=SETTLED),
-        told_at__isnull=True,
+        Q(pending__in=keys) | Q(pending__original__in=keys), told_at__isnull=True
     )
 
 
@@ -91,21 +98,20 @@ def count_news(user_id: int | None) -> int:
 
 def mark_seen(reader: Reader, questions: Sequence[PendingQuestion]) -> None:
     """Keep that a person has seen what became of these of their questions."""
-    unseen(reader.user_id).filter(pending__in=questions).update(told_at=timezone.now())
+    news = unseen(reader.user_id).filter(pending__in=questions)
+    with transaction.atomic():
+        # What a colleague settles at this moment is news still.
+        held = news.select_for_update(of=("self",), skip_locked=True).order_by()
+        keys = list(held.values_list("pk", flat=True))
+        Wording.objects.filter(pk__in=keys).update(told_at=timezone.now())
 
 
 def shown(reader: Reader, questions: Sequence[PendingQuestion]) -> list[Own]:
     """Return questions of a person as the page shows them to this reader."""
-    last: dict[int, Wording] = {}
-    new: set[int] = set()
     mine = own_wordings(reader.user_id).filter(pending__in=questions).order_by("at")
-    for wording in mine.annotate(
-        fate=Coalesce(F("pending__original__state"), F("pending__state"))
-    ):
-        key = cast("int", wording.pending_id)
-        last[key] = wording
-        if wording.told_at is None and wording.fate in SETTLED:
-            new.add(key)
+    last = {cast("int", wording.pending_id): wording for wording in mine}
+    news = unseen(reader.user_id).filter(pending__in=questions).order_by()
+    new = set(news.values_list("pending", flat=True))
     fates = {each.pk: each.original or each for each in questions}
     sources = {
         source.pk: source
@@ -130,7 +136,11 @@ def own(
 ) -> Own:
     """Return one question; `fate` is the one that it was merged into, or itself."""
     source = sources.get(fate.source_id) if fate.source_id is not None else None
-    is_answered = fate.state == State.APPROVED and source is not None
+    is_answered = (
+        fate.state == State.APPROVED
+        and source is not None
+        and source.state != SourceState.FAILED
+    )
     state, label, sentence = words_of(fate, source)
     return Own(
         pending=pending,
@@ -168,6 +178,15 @@ def words_of(fate: PendingQuestion, source: Source | None) -> tuple[str, str, st
             "off",
             _("Settled"),
             _("A person settled it. There is nothing new that you may read."),
+        )
+    if source.state == SourceState.FAILED:
+        return (
+            "pending",
+            _("Waits"),
+            _(
+                "A person answered it, but the answer could not be taken into the "
+                "documents. Somebody has to look at it."
+            ),
         )
     if source.state != SourceState.READY:
         return (

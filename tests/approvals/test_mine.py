@@ -8,7 +8,7 @@ from django.test import Client
 from approvals.mine import count_news
 from approvals.models import PendingQuestion
 from approvals.models.question import State
-from knowledge.models import User
+from knowledge.models import Source, User
 from knowledge.models.source import SourceState
 from knowledge.permissions import Access, deny, grant
 from retrieval.models import Interaction
@@ -100,6 +100,23 @@ def test_an_answer_is_shown_as_far_as_its_asker_may_read_it(
     assert "A person settled it." in page
     assert "caretaker" not in page
     assert "House rules" not in page
+
+
+def test_an_answer_that_could_not_be_taken_in_is_not_shown(
+    client: Client, terrace: Any, asker: User
+) -> None:
+    pending = answered(terrace, asker)
+    Source.objects.update(state=SourceState.FAILED, state_reason="It is broken.")
+    assert count_news(asker.pk) == 0
+    page = client.get("/questions/")
+    (own,) = page.context["rows"]
+    assert (own.label, own.answer, own.is_new) == ("Waits", "", False)
+    assert "could not be taken into the documents" in page.content.decode()
+    assert "caretaker" not in page.content.decode()
+    # Once it is in the documents, it is news.
+    Source.objects.update(state=SourceState.READY)
+    assert count_news(asker.pk) == 1
+    assert pending.state == State.APPROVED
 
 
 def test_what_became_of_it_is_said_in_words(
