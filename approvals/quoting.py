@@ -7,8 +7,17 @@ sentences that stand in it word for word, with or without quotation marks.
 import re
 from collections.abc import Collection, Iterator
 from typing import Final
+from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import (
+    Case,
+    F,
+    OuterRef,
+    Q,
+    Subquery,
+    TextField,
+    When,
+)
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -32,15 +41,14 @@ MOST_LABEL: Final = 120
 
 
 def answer_spans(source: Source) -> Iterator[QuotedSpan]:
-    """Yield what approved answers quote of a source."""
-    answers = PendingQuestion.objects.filter(state=State.APPROVED).exclude(answer="")
-    near = answers.filter(
-        Q(source__knowledge_base=source.knowledge_base_id) | Q(answer__regex=r"d\d+:\d")
-    )
+    """Yield what approved answers quote of a source.
+
+    While a change waits for its approval, the answer is the one that serves.
+    """
     revisions = dict(source.documents.values_list("number", "pk"))
     text = source.documents.filter(is_current=True).values_list("text", flat=True)
     current = Words(text.first() or "")
-    for pk, own, answer in near.values_list("public_id", "source_id", "answer"):
+    for pk, own, answer in answers_near(source):
         key = str(pk)
         if own == source.pk:
             yield QuotedSpan(KIND, key, answer, 0, 0, len(answer))
@@ -53,6 +61,23 @@ def answer_spans(source: Source) -> Iterator[QuotedSpan]:
             place = current.find(words)
             if place is not None:
                 yield QuotedSpan(KIND, key, words, 0, *place)
+
+
+def answers_near(source: Source) -> Iterator[tuple[UUID, int | None, str]]:
+    """Yield the answers that may quote a source, as (public id, own source, text)."""
+    in_place = Document.objects.filter(source=OuterRef("source"), is_current=True)
+    serving = Case(
+        When(state=State.APPROVED, then=F("answer")),
+        default=Subquery(in_place.values("text")[:1]),
+        output_field=TextField(),
+    )
+    served = Q(state=State.APPROVED) | Q(state=State.PENDING, source__isnull=False)
+    is_near = Q(source__knowledge_base=source.knowledge_base_id)
+    rows = PendingQuestion.objects.filter(served).annotate(serving=serving)
+    near = rows.filter(is_near | Q(serving__regex=r"d\d+:\d")).order_by()
+    for pk, own, answer in near.values_list("public_id", "source_id", "serving"):
+        if answer:
+            yield pk, own, answer
 
 
 def named_by(answer: str) -> Iterator[tuple[int, int, int]]:

@@ -1,10 +1,13 @@
 """What approved answers quote of sources that change or go."""
 
+from typing import Any
+
 import pytest
 
 from approvals import actions
 from approvals.models import PendingQuestion
-from knowledge.models import Source
+from knowledge.ingest import run_ingest
+from knowledge.models import IngestRun, Source
 from knowledge.permissions import Reader
 from retrieval.impact import impact_of
 from retrieval.impact_pages import places_of, rows_of_impact
@@ -58,6 +61,20 @@ def test_an_answer_goes_with_its_own_source(source: Source) -> None:
     assert done.source is not None
     assert impact_of(done.source, None).figures == {"answer": {"vanishes": 1}}
     assert impact_of(source, None).figures == {}
+
+
+def test_while_a_change_waits_the_answer_that_serves_counts(
+    source: Source, settings: Any
+) -> None:
+    settings.PORTAL_EMBEDS = False
+    done = approved(source, f"No, not inside. {YARD}")
+    run_ingest(IngestRun.objects.get(source=done.source).pk)
+    settings.STRATA_FOUR_EYES = True
+    actions.change_answer(
+        done, actor=done.author, question=QUESTION, answer="Something else entirely."
+    )
+    assert impact_of(source, None).figures == {"answer": {"vanishes": 1}}
+    assert impact_of(done.source, None).figures == {"answer": {"vanishes": 1}}
 
 
 def test_only_who_works_on_an_answer_sees_it_named(source: Source) -> None:
