@@ -144,7 +144,9 @@ class LearnedItemSerializer(serializers.Serializer[LearnedItem]):
     origin = serializers.ChoiceField(choices=ORIGINS)
     seen = serializers.IntegerField(help_text="How many signals speak for it.")
     usage_count = serializers.IntegerField(help_text="How many answers used it.")
-    failures = serializers.IntegerField(help_text="How many of them did not help.")
+    failures = serializers.IntegerField(
+        help_text="How many of them did not help within the last 30 days."
+    )
     learned_at = serializers.DateTimeField()
     last_used_at = serializers.DateTimeField(allow_null=True)
 
