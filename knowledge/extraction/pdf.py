@@ -26,15 +26,11 @@ from knowledge.extraction.building import (
     require_text,
 )
 from knowledge.extraction.fragments import Fragment, make_fragment, read_page
-from knowledge.extraction.layout import (
-    Line,
-    Paragraph,
-    join_texts,
-    read_lines,
-    read_paragraphs,
-)
+from knowledge.extraction.layout import read_lines
 from knowledge.extraction.limits import Limits
+from knowledge.extraction.lines import Line, join_texts
 from knowledge.extraction.operators import read_texts
+from knowledge.extraction.paragraphs import Paragraph, read_paragraphs
 
 SCANNED = (
     "The PDF holds only images: it is a scan without selectable text, so no text can "
