@@ -11,6 +11,8 @@ from django.core.mail.backends.smtp import EmailBackend
 from django.utils.translation import gettext as _
 
 SECONDS: Final = 20
+# Of what stands between two dots of a host's name.
+_LONGEST_LABEL: Final = 63
 # Above it a reply is what the person wrote, below it what we did.
 MARKER: Final = "-- Write your reply above this line --"
 
@@ -67,9 +69,11 @@ def send_mail(
 
 def is_address(text: str) -> bool:
     """Tell whether a text is one address of e-mail and nothing else."""
-    local, at, domain = text.rpartition("@")
-    return bool(local and at and domain) and not any(
-        each.isspace() or each in ",;<>\"'" for each in text
+    local, _at, domain = text.rpartition("@")
+    return (
+        local != ""
+        and all(0 < len(label) <= _LONGEST_LABEL for label in domain.split("."))
+        and not any(each.isspace() or each in ",;<>\"'" for each in text)
     )
 
 

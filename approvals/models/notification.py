@@ -140,8 +140,10 @@ class Notification(models.Model):
 
     Written in the transaction of what it tells of; the worker sends it. Its words are
     made when it is sent, from what its receiver may see then. `public_id` is stable
-    over attempts, and is what a reply comes back with. `round` tells a later reminder
-    of the same question from the first. `note` is what a refused reply is told.
+    over attempts, and is what a reply comes back with. `round` tells a later message of
+    the same question from the first. `version` is that of the question whose written
+    answer it showed, 0 where it showed none: a reply approves that one alone. `note` is
+    what a refused reply is told, until it is.
     """
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)

@@ -227,7 +227,7 @@ def test_a_message_that_breaks_keeps_no_other_from_being_sent(
     layer = LayerFactory()
     # No library turns this into an address that goes over the wire.
     broken = mail_contact(approver_of(layer.knowledge_base))
-    Contact.objects.update(address="anna@bank..example")
+    Contact.objects.update(address="anna@\u00ad.example")
     deadly = mail_contact(approver_of(layer.knowledge_base))
     mail_contact(approver_of(layer.knowledge_base))
     pending_question(layer.knowledge_base)
@@ -237,7 +237,7 @@ def test_a_message_that_breaks_keeps_no_other_from_being_sent(
     row = broken.notifications.get()
     assert (row.attempts, row.dropped_at) == (1, None)
     assert row.next_at > timezone.now()
-    assert row.problem == "It could not be sent (ValueError)."
+    assert row.problem == "It could not be sent (UnicodeError)."
     assert "Traceback" in caplog.text
     row = deadly.notifications.get()
     assert (row.attempts, row.dropped_at is None) == (MOST_ATTEMPTS, False)
@@ -246,7 +246,15 @@ def test_a_message_that_breaks_keeps_no_other_from_being_sent(
 
 @pytest.mark.parametrize(
     "address",
-    ["", "nobody", "a@b.example, c@d.example", "a@b.example\nBcc: x@y.example"],
+    [
+        "",
+        "nobody",
+        "@b.example",
+        "a@b..example",
+        f"a@{'b' * 64}.example",
+        "a@b.example, c@d.example",
+        "a@b.example\nBcc: x@y.example",
+    ],
 )
 def test_an_address_is_one_address(post: MailServer, address: str) -> None:
     with pytest.raises(MailError):
