@@ -5,7 +5,7 @@ person may read them in the portal; the rest is only counted (D27).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.core.paginator import Page, Paginator
@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 
 from knowledge.admin.parts import is_key
 from knowledge.language import language_of
-from knowledge.models import Source
+from knowledge.models import KnowledgeBase, Source
 from knowledge.models.knowledge_base import Language
 from knowledge.permissions import Reader
 from knowledge.scoping import actor_of
@@ -68,8 +68,9 @@ class Row:
 class Place:
     """Words of a source, what becomes of them, and what quotes them.
 
-    `was` and `now` are pieces, those that the other lacks marked. `things` are what the
-    person may open; `more` counts the rest of it, `hidden` what they may not see.
+    `was` and `now` are pieces, those that the other lacks marked; `hides_now` where the
+    person may not read what is there now. `things` are what the person may open; `more`
+    counts the rest of it, `hidden` what they may not see.
     """
 
     outcome: Outcome
@@ -79,6 +80,7 @@ class Place:
     url: str = ""
     was: Sequence[Piece] = ()
     now: Sequence[Piece] = ()
+    hides_now: bool = False
     language: str = ""
     things: list[Shown] = field(default_factory=list)
     more: int = 0
@@ -156,9 +158,15 @@ def shown_things(
     }
 
 
-def with_words(reader: Reader, places: Sequence[Place]) -> None:
-    """Add to places what they said and say, as far as the reader may read it."""
+def with_words(reader: Reader, places: Sequence[Place], *, reads_now: bool) -> None:
+    """Add to places what they said and say, as far as the reader may read it.
+
+    What quotes a place may be shown to who may not read the source itself: `reads_now`
+    tells whether they may read its new text.
+    """
     for place in places:
+        if not reads_now:
+            place.hides_now, place.now_words = place.now_words != "", ""
         found = resolve_ref(reader, place.ref)
         if found is not None:
             document, start, end = found
@@ -167,6 +175,8 @@ def with_words(reader: Reader, places: Sequence[Place]) -> None:
         words = Truncator(place.words).chars(MOST_CHARACTERS)
         now = Truncator(place.now_words).chars(MOST_CHARACTERS)
         place.was, place.now = word_changes(words, now)
+        if place.hides_now:
+            place.was = tuple(replace(piece, changed=False) for piece in place.was)
         place.language = language_of(place.words or place.now_words, Language.values)
 
 
@@ -199,15 +209,25 @@ def affected_by(figures: Figures) -> int:
 
 
 def page_context(
-    request: HttpRequest, figures: Figures, rows: Sequence[Row], *, is_live: bool
+    request: HttpRequest,
+    figures: Figures,
+    rows: Sequence[Row],
+    *,
+    knowledge_base_id: int,
+    is_live: bool,
 ) -> dict[str, Any]:
-    """Return what the list of an impact's places is drawn from."""
+    """Return what the list of an impact's places is drawn from.
+
+    `knowledge_base_id` is the knowledge base that the source's text is in, now or as it
+    is looked at.
+    """
     reader = Reader.for_user(actor_of(request))
+    reads = KnowledgeBase.objects.visible_to(reader).filter(pk=knowledge_base_id)
     places, hidden = places_of(reader, rows)
     pages = Paginator(places, MOST_PLACES)
     number = request.GET.get("page", "")
     page: Page[Place] = pages.get_page(int(number) if is_key(number) else 1)
-    with_words(reader, list(page.object_list))
+    with_words(reader, list(page.object_list), reads_now=reads.exists())
     return {
         "table": figure_table(figures, is_live=is_live),
         "is_live": is_live,

@@ -1,6 +1,6 @@
 """The portal's page for rating an answer: whether it helped, why not, which passages."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.decorators import login_required
@@ -12,8 +12,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from knowledge.models import Document
 from knowledge.permissions import Reader
 from retrieval.answers import Answer
+from retrieval.citations import parse_ref
 from retrieval.feedback import (
     Answered,
     Extras,
@@ -22,7 +24,7 @@ from retrieval.feedback import (
     give_feedback,
     is_taken,
 )
-from retrieval.models import Feedback, Snapshot
+from retrieval.models import Feedback, Interaction, Snapshot
 from retrieval.models.feedback import Reason, Worth
 from retrieval.views import reader_of
 
@@ -125,14 +127,19 @@ def context_of(reader: Reader, answered: Answered) -> dict[str, object]:
 def passages_of(
     reader: Reader, answered: Answered, feedback: Feedback | None
 ) -> Sequence[RatedPassage]:
-    """Return an answer's passages that the reader may open, in the answer's order."""
+    """Return an answer's passages that the reader may open, in the answer's order.
+
+    An ask keeps what it showed; of a search the passages are opened where they stand.
+    """
     worths = {}
     if feedback is not None:
         worths = {row.ref: row.worth for row in feedback.passages.all()}
-    refs = {place.ref for place in answered.places.values()}
+    refs = list(dict.fromkeys(place.ref for place in answered.places.values()))
     rows = Snapshot.objects.visible_to(reader).filter(
         interaction__public_id=answered.id, ref__in=refs, purged_at__isnull=True
     )
+    if not Interaction.objects.filter(public_id=answered.id).exists():
+        return found_passages(reader, refs, worths)
     return [
         RatedPassage(
             ref=row.ref,
@@ -143,6 +150,31 @@ def passages_of(
             worth=worths.get(row.ref, ""),
         )
         for row in rows.order_by("number")
+    ]
+
+
+def found_passages(
+    reader: Reader, refs: Collection[str], worths: Mapping[str, str]
+) -> Sequence[RatedPassage]:
+    """Return what a search found, as far as the reader may open it now."""
+    places = {ref: parse_ref(ref) for ref in refs}
+    documents = {
+        row.number: row.title
+        for row in Document.objects.visible_to(reader)
+        .filter(number__in={place[0] for place in places.values() if place})
+        .only("number", "title")
+    }
+    return [
+        RatedPassage(
+            ref=ref,
+            title=documents[place[0]],
+            clause="",
+            page=None,
+            url=reverse("portal:read", args=[ref]),
+            worth=worths.get(ref, ""),
+        )
+        for ref, place in places.items()
+        if place is not None and place[0] in documents
     ]
 
 

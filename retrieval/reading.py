@@ -124,7 +124,6 @@ def unkept_page(
         {
             "document": document,
             "source": document.source,
-            "span": span,
             "cited": next(
                 (row.pk for row in passages if span and row.end > span[0]), None
             ),

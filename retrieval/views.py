@@ -118,10 +118,21 @@ def search_page(request: HttpRequest) -> HttpResponse:
             if hits and result is not None and result.confidence is not None
             else "",
             "summary": summary_of(result),
+            "rated_id": rated_id(reader, result),
             "error": error,
         },
         status=400 if error else 200,
     )
+
+
+def rated_id(reader: Reader, result: SearchResult | None) -> str:
+    """Return the id by which a search is rated; "" where nothing is.
+
+    Who sees the portal as another person rates nothing.
+    """
+    if result is None or reader.acting_user_id is not None:
+        return ""
+    return result.interaction_id
 
 
 def more_address(request: HttpRequest) -> str:

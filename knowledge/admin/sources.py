@@ -53,6 +53,8 @@ from knowledge.scoping import (
 WORKING = {SourceState.PENDING, SourceState.PROCESSING, SourceState.REPROCESSING}
 MOST_ROWS = 200
 MOST_RECORDS = 10
+# Of how many sources that are deleted at once it is looked up what rests on them.
+MOST_WARNED = 20
 # A file's time in milliseconds, up to the year 5138.
 MODIFIED_DIGITS = 14
 
@@ -466,7 +468,7 @@ class SourceAdmin(ScopedAdmin[Source]):
         asks = request.POST.get("action") == "delete_selected"
         warns = asks and "post" not in request.POST
         lines: list[Any] = []
-        for source in objs:
+        for number, source in enumerate(objs):
             lines.append(
                 ngettext(
                     "%(title)s with %(count)s passage, its file and earlier revisions",
@@ -475,8 +477,20 @@ class SourceAdmin(ScopedAdmin[Source]):
                 )
                 % {"title": source, "count": source.passage_count}
             )
-            if warns:
+            if warns and number < MOST_WARNED:
                 lines.append(warnings_about(request, source))
+        unread = len(objs) - MOST_WARNED
+        if warns and unread > 0:
+            lines.append(
+                ngettext(
+                    "What quotes %(count)s more source was not looked up: its own "
+                    "page says it.",
+                    "What quotes %(count)s more sources was not looked up: their own "
+                    "pages say it.",
+                    unread,
+                )
+                % {"count": unread}
+            )
         return lines, *deletion_of(self, request, objs)
 
     @admin.action(

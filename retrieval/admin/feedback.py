@@ -1,5 +1,6 @@
 """What people say of answers: by passage, by source, and in their own words."""
 
+from collections.abc import Collection
 from typing import Any
 
 from django.contrib import admin
@@ -15,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from knowledge.admin.records import RecordAdmin
 from knowledge.models import Document, KnowledgeBase, Source, User
 from knowledge.permissions import Reader
-from knowledge.scoping import actor_of
+from knowledge.scoping import actor_of, administered_ids
 from retrieval.citations import parse_ref
 from retrieval.models import Feedback, PassageFeedback, SearchLog
 from retrieval.models.feedback import Reason, Worth
@@ -69,7 +70,7 @@ class FeedbackAdmin(RecordAdmin[Feedback]):
                     for value, label in VIEWS.items()
                 ],
                 "wanted": wanted,
-                "rows": said(listed)
+                "rows": said(listed, administered_ids(request))
                 if wanted == "answers"
                 else with_places(listed, actor_of(request)),
                 "page": page,
@@ -130,11 +131,16 @@ def with_places(rows: list[dict[str, Any]], person: User) -> list[dict[str, Any]
     return rows
 
 
-def said(rows: list[Feedback]) -> list[dict[str, Any]]:
-    """Return ratings with the question that was asked, as long as the log holds it."""
+def said(rows: list[Feedback], own: Collection[int]) -> list[dict[str, Any]]:
+    """Return ratings with the question that was asked, as long as the log holds it.
+
+    An answer may rest on less than was searched for it: a question that was asked over
+    more than a person's own knowledge bases is not theirs to read.
+    """
     questions = dict(
         SearchLog.objects.filter(
-            interaction_id__in=[row.interaction_id for row in rows]
+            interaction_id__in=[row.interaction_id for row in rows],
+            knowledge_bases__contained_by=list(own),
         ).values_list("interaction_id", "query")
     )
     labels = dict(Reason.choices)

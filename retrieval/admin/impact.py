@@ -120,7 +120,13 @@ class ImpactReportAdmin(RecordAdmin[ImpactReport]):
             raise PermissionDenied
         impact = impact_of(source, None)
         rows = rows_of_impact(impact)
-        context = page_context(request, impact.figures, rows, is_live=False)
+        context = page_context(
+            request,
+            impact.figures,
+            rows,
+            knowledge_base_id=source.knowledge_base_id,
+            is_live=False,
+        )
         return TemplateResponse(
             request,
             "admin/retrieval/impactreport/removal.html",
@@ -168,7 +174,13 @@ class ImpactReportAdmin(RecordAdmin[ImpactReport]):
             raise Http404(_("Not found."))
         is_live = report.moment == Moment.AFTER
         rows = rows_of_report(report)
-        context = page_context(request, report.figures, rows, is_live=is_live)
+        context = page_context(
+            request,
+            report.figures,
+            rows,
+            knowledge_base_id=report.knowledge_base_id,
+            is_live=is_live,
+        )
         is_waiting = (
             not is_live and report.generation is None and report.source_id is not None
         )

@@ -2,7 +2,16 @@
 
 from django.urls import path, re_path
 
-from retrieval.api import ask, feedback, memory, receipts, turns, verify, views
+from retrieval.api import (
+    ask,
+    feedback,
+    memory,
+    receipts,
+    resetting,
+    turns,
+    verify,
+    views,
+)
 
 app_name = "api"
 
@@ -36,6 +45,9 @@ urlpatterns = [
     ),
     path("feedback", feedback.FeedbackView.as_view(), name="feedback"),
     path("learning", feedback.LearningView.as_view(), name="learning"),
+    path(
+        "learning/reset", resetting.ResetLearningView.as_view(), name="reset-learning"
+    ),
     path("contract", views.ContractView.as_view(), name="contract"),
     path("receipts/<str:receipt_id>", receipts.ReceiptView.as_view(), name="receipt"),
     path("layers", views.LayersView.as_view(), name="layers"),

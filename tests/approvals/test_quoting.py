@@ -3,16 +3,19 @@
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 
 from approvals import actions
 from approvals.models import PendingQuestion
 from knowledge.ingest import run_ingest
 from knowledge.models import IngestRun, Source
 from knowledge.permissions import Reader
-from retrieval.impact import impact_of
+from retrieval.impact import impact_of, keep
 from retrieval.impact_pages import places_of, rows_of_impact
+from retrieval.models.impact import Act, Moment
 from tests.approvals.gaps import QUESTION, approver_of, pending_question
-from tests.factories import LayerFactory, UserFactory, ready_source
+from tests.factories import LayerFactory, StaffFactory, UserFactory, ready_source
 
 pytestmark = pytest.mark.django_db
 YARD = "Bicycles are kept in the yard behind the bindery."
@@ -84,3 +87,22 @@ def test_only_who_works_on_an_answer_sees_it_named(source: Source) -> None:
     (place,), hidden = places_of(Reader.for_user(done.author), rows)
     assert (place.things[0].label, hidden) == (f"Answer to “{QUESTION}”", 0)
     assert places_of(Reader.for_user(UserFactory()), rows) == ([], 1)
+
+
+def test_who_may_not_read_a_source_is_not_shown_its_new_text(
+    source: Source, client: Client
+) -> None:
+    done = approved(source, f"No, not inside. {YARD}")
+    report = keep(
+        impact_of(source, TEXT.replace("yard", "cellar")),
+        source,
+        act=Act.REPLACEMENT,
+        moment=Moment.BEFORE,
+    )
+    page = reverse("admin:retrieval_impactreport_change", args=[report.pk])
+    boss = StaffFactory(is_superuser=True)
+    for person, reads in ((done.author, True), (boss, False)):
+        client.force_login(person)
+        shown = client.get(page).content.decode()
+        assert f"Answer to “{QUESTION}”" in shown
+        assert ("cellar" in shown) is reads

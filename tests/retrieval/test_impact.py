@@ -29,7 +29,7 @@ from retrieval.impact import go_ahead, impact_of, look_before
 from retrieval.models import ImpactReport, Snapshot
 from retrieval.models.impact import Act, Moment
 from retrieval.snapshots import Standing, stands_of
-from tests.factories import StaffFactory, UserFactory
+from tests.factories import StaffFactory, UserFactory, ready_source
 from tests.retrieval.receipts import issued, span_of
 from tests.retrieval.shelf import layer_of
 from tests.retrieval.test_snapshots import again, new_turn
@@ -332,3 +332,10 @@ def test_the_pages_show_to_whoever_may_read_and_count_for_the_others(
         asked = {"action": "delete_selected", "_selected_action": [source.pk]}
         chosen = client.post(reverse("admin:knowledge_source_changelist"), asked)
         assert "1 thing quotes fees" in chosen.content.decode()
+        assert "was not looked up" not in chosen.content.decode()
+    # Of many at once the first are looked up, and that there are more is said.
+    others = [ready_source(TRANSFER, layer=layer).pk for _number in range(21)]
+    asked["_selected_action"] = [source.pk, *others]
+    chosen = client.post(reverse("admin:knowledge_source_changelist"), asked)
+    assert chosen.content.decode().count('class="impact-warning"') == 20
+    assert "What quotes 2 more sources was not looked up" in chosen.content.decode()

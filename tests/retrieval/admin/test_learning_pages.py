@@ -6,10 +6,13 @@ import pytest
 
 from knowledge.actions import move_source
 from knowledge.models import AuditEntry
+from knowledge.models.token import TokenKind
+from knowledge.permissions import grant
 from retrieval.models import Feedback, LearnedItem, LearningSignal, SearchLog
 from retrieval.models.learning import ItemState
-from tests.cast import Cast
-from tests.factories import ready_source
+from tests.cast import BOTH, Cast, with_token
+from tests.factories import StaffFactory, ready_source
+from tests.retrieval.api.test_turns import post
 from tests.stored_corpus import Corpus
 
 pytestmark = pytest.mark.django_db
@@ -113,6 +116,39 @@ def test_reset_says_what_it_means_and_does_it(shelves: Corpus, cast: Cast) -> No
     assert AuditEntry.objects.filter(verb="reset learning").count() == 2
 
 
+@pytest.mark.req("S1-LRN-08")
+def test_a_program_resets_what_its_person_may(shelves: Corpus, cast: Cast) -> None:
+    """Within the token's scope, a layer at a time; everything without one."""
+    manager = StaffFactory(groups=["Administrator"])
+    grant(shelves.handbook, BOTH, to=manager, actor=None)
+    grant(shelves.branches, BOTH, to=manager, actor=None)
+    own = with_token("own", manager, bases=[shelves.handbook])
+    agent = with_token("agent", manager, kind=TokenKind.AGENT_CLIENT)
+    boss, every = cast.superuser.user, {"everything": True}
+    learned(shelves)
+    for actor, body, status in (
+        (own, {"layer": "branches/main"}, 400),
+        (own, {"layer": "vault/main"}, 400),
+        (own, {"layer": "main"}, 400),
+        (own, {}, 400),
+        (own, {"layer": "handbook/main", **every}, 400),
+        (own, every, 403),
+        (agent, {"layer": "handbook/main"}, 403),
+        (with_token("some", boss, bases=[shelves.handbook]), every, 403),
+        (cast.editor, {"layer": "handbook/main"}, 403),
+    ):
+        answer = post(actor.client(), "/api/v1/learning/reset", body)
+        assert answer.status_code == status, (actor.name, body)
+        assert LearnedItem.objects.exists()
+    answer = post(own.client(), "/api/v1/learning/reset", {"layer": "handbook/main"})
+    assert answer.json() == {"status": "ok", "removed": 1}
+    assert LearningSignal.objects.count() == 2
+    post(with_token("all", boss).client(), "/api/v1/learning/reset", every)
+    assert not LearningSignal.objects.exists()
+    entry = AuditEntry.objects.filter(verb="reset learning").earliest("pk")
+    assert entry.actor == manager
+
+
 @pytest.mark.req("S1-FBK-02", "S3-VIS-01")
 def test_ratings_are_counted_by_passage_and_source(shelves: Corpus, cast: Cast) -> None:
     """For who works on them; words of answers that rest on more are not shown."""
@@ -140,6 +176,16 @@ def test_ratings_are_counted_by_passage_and_source(shelves: Corpus, cast: Cast) 
     answers = client.get(path, {"by": "answers"}).content.decode()
     assert "It is wrong." in answers
     assert "It is useful." not in answers
+    # Asked over more than the answer rests on: the question is not theirs to read.
+    key = Feedback.objects.get(comment="It is wrong.").interaction_id
+    log = SearchLog.objects.create(
+        door="portal", count=5, status="found", query="What of the berth?",
+        knowledge_bases=[shelves.handbook.pk, shelves.vault.pk], interaction_id=key,
+    )  # fmt: skip
+    by = {"by": "answers"}
+    assert "What of the berth?" not in client.get(path, by).content.decode()
+    SearchLog.objects.filter(pk=log.pk).update(knowledge_bases=[shelves.handbook.pk])
+    assert "What of the berth?" in client.get(path, by).content.decode()
     assert client.get(path, {"by": "moons"}).status_code == 404
     empty = cast.other_staff.client().get(path).content.decode()
     assert "Nothing was rated yet" in empty

@@ -241,3 +241,22 @@ def test_answer_asks_whether_it_helped_and_why_not(quay: None, cast: Cast) -> No
         == 400
     )
     assert cast.editor.client().get(path).status_code == 404
+
+
+@pytest.mark.req("S1-FBK-02")
+def test_plain_search_is_rated_as_an_answer_is(quay: None, cast: Cast) -> None:
+    """Whether it found anything or not, with the passages that it found."""
+    client = cast.granted.client()
+    for query in ("berth", "QX-99"):
+        shown = client.get("/", {"q": query}).content.decode()
+        path = shown.partition('class="rating no-print" method="post" action="')[2]
+        path = path.partition('"')[0]
+        page = client.post(path, {"helpful": "no"}, follow=True).content.decode()
+        ref = page.partition('name="passage:')[2].partition('"')[0]
+        rated = {f"passage:{ref}": "wrong"} if ref else {"comment": "Nothing there."}
+        client.post(path, {"helpful": "no", "more": "1", **rated})
+    found, nothing = Feedback.objects.order_by("pk")
+    assert found.passages.get().source.path == "quay.md"
+    assert nothing.comment == "Nothing there."
+    assert nothing.knowledge_base_ids
+    assert "data-rating" not in client.get("/").content.decode()
