@@ -57,7 +57,11 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """All actors. `members` is the group that the handbook is granted to."""
+    """All actors. `members` is the group that the handbook is granted to.
+
+    The staff are two editors of different knowledge bases, an approver of the handbook,
+    an auditor who may read no document, and a superuser.
+    """
 
     members: Group
     anonymous: Actor
@@ -68,6 +72,8 @@ class Cast:
     inactive: Actor
     other_staff: Actor
     editor: Actor
+    approver: Actor
+    auditor: Actor
     superuser: Actor
     token_in_scope: Actor
     token_out_of_scope: Actor
@@ -139,6 +145,9 @@ def gather(corpus: Corpus) -> Cast:
     grant(corpus.branches, BOTH, to=other_staff.user, actor=None)
     editor = Actor("editor", StaffFactory(username="editor", groups=["Editor"]))
     grant(corpus.handbook, BOTH, to=editor.user, actor=None)
+    approver = Actor("approver", StaffFactory(username="approver", groups=["Approver"]))
+    grant(corpus.handbook, BOTH, to=approver.user, actor=None)
+    auditor = Actor("auditor", StaffFactory(username="auditor", groups=["Auditor"]))
     superuser = Actor(
         "superuser", StaffFactory(username="superuser", is_superuser=True)
     )
@@ -162,6 +171,8 @@ def gather(corpus: Corpus) -> Cast:
         inactive=inactive,
         other_staff=other_staff,
         editor=editor,
+        approver=approver,
+        auditor=auditor,
         superuser=superuser,
         token_in_scope=with_token(
             "token_in_scope", granted.user, bases=[corpus.handbook]

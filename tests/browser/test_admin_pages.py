@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
+from approvals.models import Delivery, Subscriber
 from knowledge.actions import Upload
 from knowledge.models import (
     AgentClient,
@@ -25,10 +26,11 @@ from knowledge.models.source import SourceState
 from knowledge.permissions import Access, grant
 from retrieval.adjusting import propose_tuning, save_tuning
 from retrieval.exchange import Line
-from retrieval.impact import look_before
+from retrieval.impact import impact_of, keep, look_before
 from retrieval.measuring import carry_out, check_proposal, import_lines, request_run
 from retrieval.models import (
     Feedback,
+    ImpactReport,
     LearnedItem,
     LearningSignal,
     QuestionSet,
@@ -37,7 +39,10 @@ from retrieval.models import (
     Snapshot,
     Turn,
 )
+from retrieval.models.impact import Act, Moment
 from retrieval.tuning import current
+from tests.approvals.channels import hook_contact, mail_contact, told
+from tests.approvals.shown import waiting
 from tests.browser.conftest import Visit
 from tests.browser.looking import WIDTHS, look_at
 from tests.cast import Cast
@@ -152,6 +157,7 @@ def addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
     found["receipt"] = reverse("admin:retrieval_receipt_change", args=[receipt.pk])
     found |= impact_addresses(source, cast)
     found |= learned_addresses(shelves, document.passages.get())
+    found |= told_addresses(shelves, cast)
     found["overview"] = reverse("admin:index")
     found["groups"] = reverse("admin:auth_group_changelist")
     found["group"] = reverse("admin:auth_group_change", args=[cast.members.pk])
@@ -230,6 +236,35 @@ def learned_addresses(shelves: Corpus, passage: Passage) -> dict[str, str]:
     }
 
 
+def told_addresses(shelves: Corpus, cast: Cast) -> dict[str, str]:
+    """Return the pages of who is told of questions and answers."""
+    assert cast.superuser.user is not None
+    pending = waiting("Where is the lift?", shelves.handbook)
+    contacts = [mail_contact(cast.superuser.user), hook_contact(cast.superuser.user)]
+    for contact, problem in zip(
+        contacts, ("", "The server answered 503."), strict=True
+    ):
+        told(contact, pending)
+        contact.notifications.update(problem=problem)
+    subscriber = Subscriber.objects.create(
+        client=AgentClient.objects.get(name="agent_token"),
+        last_sequence=1,
+        push_url="https://kiosk.bank.example/strata/answers",
+        push_problem="The server answered 503.",
+    )
+    Delivery.objects.create(
+        client=subscriber.client, pending=pending, revision=1, kind="answer", sequence=1
+    )
+    pages = {
+        "contacts": reverse("admin:approvals_contact_changelist"),
+        "contact-add": reverse("admin:approvals_contact_add"),
+        "contact": reverse("admin:approvals_contact_change", args=[contacts[1].pk]),
+        "deliveries": reverse("admin:approvals_subscriber_changelist"),
+        "delivery": reverse("admin:approvals_subscriber_change", args=[subscriber.pk]),
+    }
+    return {f"told-{name}": address for name, address in pages.items()}
+
+
 def impact_addresses(source: Source, cast: Cast) -> dict[str, str]:
     """Return the pages of what quotes a source, before its text changes or goes."""
     passage = source.passages.get()
@@ -259,8 +294,26 @@ def impact_addresses(source: Source, cast: Cast) -> dict[str, str]:
     grant(source.knowledge_base, [Access.SEARCH], to=boss, actor=None)
     text = b"The rent is due in June, and the deposit in May.\n"
     before = look_before(source, Upload(io.BytesIO(text), "rent.md"), actor=boss)
+    after = keep(
+        impact_of(source, text.decode()),
+        source,
+        act=Act.REPLACEMENT,
+        moment=Moment.AFTER,
+        earlier=before,
+        made_by=boss,
+    )
+    removed = keep(
+        impact_of(source, None),
+        source,
+        act=Act.REMOVAL,
+        moment=Moment.AFTER,
+        made_by=boss,
+    )
+    ImpactReport.objects.filter(pk=removed.pk).update(source=None)
     page = "admin:retrieval_impactreport_"
     return {
+        "impact-after": reverse(f"{page}change", args=[after.pk]),
+        "impact-removed": reverse(f"{page}change", args=[removed.pk]),
         "impacts": reverse(f"{page}changelist"),
         "impact-before": reverse(f"{page}change", args=[before.pk]),
         "impact-removal": reverse(f"{page}removal", args=[source.pk]),

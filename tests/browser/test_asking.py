@@ -8,7 +8,7 @@ import pytest
 import uvicorn
 from django.core.asgi import get_asgi_application
 from django.db import connections
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 from pytest_django.fixtures import Settings
 
 from retrieval.models import Feedback
@@ -67,6 +67,9 @@ def test_answers_fit_read_well_and_keep_the_policy(
         for name, fields in PAGES.items()
         for flaw in look_at(page, address(**fields), f"ask-{name}", full_page=True)
     ]
+    # The last of them: what was not found can be sent on, and rated.
+    expect(page.get_by_role("button", name="Send it to a person")).to_be_visible()
+    expect(page.locator("[data-rating-block]")).to_contain_text("Did this help?")
     with LanguageModel(SEARCHES, DRAFT) as model:
         point_to(model, settings)
         wrong += look_at(page, address(q=QUESTION), "ask-worded", full_page=True)
@@ -210,3 +213,19 @@ def test_answer_is_rated_where_it_stands(
     own = f"/asked/{rating.interaction_id}/rate/"
     wrong = look_at(page, own, "rating", full_page=True)
     assert not wrong, "\n".join(wrong)
+    # A search is rated too; where the request fails, on the rating's own page.
+    page.route("**/rate/", refuse_parts)
+    page.goto(f"/?{urlencode({'q': QUESTION})}")
+    page.get_by_role("button", name="Yes", exact=True).click()
+    expect(page.get_by_text("Your rating is kept.")).to_be_visible()
+    assert Feedback.objects.latest("pk").is_helpful
+    assert [each for each in visit.problems if "503" not in each] == []
+    visit.problems.clear()
+
+
+def refuse_parts(route: Route) -> None:
+    """Fail what a script asks for alone, as a server that is being restarted does."""
+    if "x-part" in route.request.headers:
+        route.fulfill(status=503)
+    else:
+        route.continue_()

@@ -7,10 +7,12 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 from django.utils import timezone
+from playwright.sync_api import expect
 
 from approvals.models import PendingQuestion
 from approvals.models.question import Channel, Gap, State
 from knowledge.models import User
+from knowledge.models.audit import record
 from knowledge.permissions import Access, grant
 from tests.approvals.shown import ago, approved, waiting
 from tests.browser.conftest import Visit
@@ -19,6 +21,7 @@ from tests.cast import Cast
 from tests.factories import StaffFactory, ready_source
 from tests.stored_corpus import Corpus
 
+QUEUE = "/admin/approvals/pendingquestion/"
 QUESTIONS = (
     ("Where do I get a permit for the roof terrace?", "en"),
     ("Xe đạp điện được sạc ở đâu vào cuối tuần?", "vi"),
@@ -110,6 +113,12 @@ def fill(shelves: Corpus, cast: Cast, approver: User) -> dict[str, PendingQuesti
         state=State.DUPLICATE,
         original=first,
     )
+    waiting(
+        "When is the sauna heated?",
+        shelves.handbook,
+        snoozed_until=timezone.now() + timedelta(days=6),
+    )
+    record(cast.superuser.user, "answered", written, kept=0)
     settled = PendingQuestion.objects.filter(gap=Gap.OPEN).first()
     assert settled is not None
     return {
@@ -125,10 +134,16 @@ def addresses(rows: dict[str, PendingQuestion]) -> Iterator[tuple[str, str]]:
     """Yield the admin's pages by name."""
     for name in ("changelist", "gaps"):
         yield name, reverse(f"admin:approvals_pendingquestion_{name}")
+    for part in ("snoozed", "duplicates", "ignored"):
+        yield f"part-{part}", f"{QUEUE}?show={part}"
     for name, row in rows.items():
         yield name, reverse("admin:approvals_pendingquestion_change", args=[row.pk])
     page = reverse("admin:approvals_pendingquestion_change", args=[rows["answered"].pk])
     yield "change", f"{page}?show=answered&edit=1"
+    yield (
+        "history",
+        reverse("admin:approvals_pendingquestion_history", args=[rows["approval"].pk]),
+    )
 
 
 @pytest.mark.req("S2-APR-07", "S2-APR-09")
@@ -137,15 +152,43 @@ def addresses(rows: dict[str, PendingQuestion]) -> Iterator[tuple[str, str]]:
 def test_the_pages_fit_read_well_and_keep_the_policy(
     visit: Visit, shelves: Corpus, cast: Cast, approver: User, width: int
 ) -> None:
-    rows = fill(shelves, cast, approver)
-    page = visit.window(width)
+    page, reader = visit.window(width), visit.window(width)
     visit.sign_in(page, approver)
-    wrong = [
+    visit.sign_in(reader, cast.granted.user)
+    wrong = look_at(page, QUEUE, "queue-empty")
+    wrong += look_at(reader, "/questions/", "my-questions-empty")
+    rows = fill(shelves, cast, approver)
+    wrong += [
         flaw
         for name, address in addresses(rows)
         for flaw in look_at(page, address, f"queue-{name}", full_page=True)
     ]
-    reader = visit.window(width)
-    visit.sign_in(reader, cast.granted.user)
     wrong += look_at(reader, "/questions/", "my-questions", full_page=True)
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_lock_is_renewed_while_one_writes_and_no_longer(
+    visit: Visit, shelves: Corpus, approver: User
+) -> None:
+    pending = waiting("Where is the lift?", shelves.handbook)
+    page = visit.window()
+    visit.sign_in(page, approver)
+    page.clock.install()
+    story = reverse("admin:approvals_pendingquestion_change", args=[pending.pk])
+    page.goto(story)
+    sent: list[str] = []
+    page.on("request", lambda each: sent.append(each.url))
+    answer = page.get_by_label("The answer, as it will be quoted")
+    for number in (1, 2):
+        answer.press_sequentially("At the back")
+        expect(page.locator("[data-lock-notice]")).to_be_empty()
+        # Longer than a lock holds, without a word.
+        page.clock.run_for("05:00")
+        assert len([url for url in sent if "/lock/" in url]) == number
+    answer.press("s")
+    # Goes on while one goes on.
+    page.clock.run_for("00:50")
+    answer.press("s")
+    page.clock.run_for("00:20")
+    answer.press("s")
+    assert len([url for url in sent if "/lock/" in url]) == 4
