@@ -25,4 +25,5 @@ class ApprovalsConfig(AppConfig):
         dependents.holding.append(hold_questions)
         erase_with(erase)
         quote_with(QUOTER)
-        asking.followups.append(offer)
+        # What one may do next comes before how the answer was.
+        asking.followups.insert(0, offer)

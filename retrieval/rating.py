@@ -26,7 +26,7 @@ from retrieval.feedback import (
 )
 from retrieval.models import Feedback, Interaction, Snapshot
 from retrieval.models.feedback import Reason, Worth
-from retrieval.views import reader_of
+from retrieval.views import path_below, reader_of
 
 # Before the ref of a passage in the names of the form.
 PASSAGE = "passage:"
@@ -144,7 +144,7 @@ def passages_of(
         RatedPassage(
             ref=row.ref,
             title=row.title,
-            clause=row.clause_path,
+            clause=" > ".join(path_below(row.title, row.clause_path)),
             page=row.page,
             url=reverse("portal:asked", args=[answered.id, row.number]),
             worth=worths.get(row.ref, ""),

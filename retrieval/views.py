@@ -222,8 +222,13 @@ def shown_hits(result: SearchResult | None, layers: Sequence[Layer]) -> list[Sho
 
 def path_of(citation: Citation) -> list[str]:
     """Return the headings above a passage, without the document's title again."""
-    path = [part for part in citation.clause_path.split(" > ") if part]
-    return path[1:] if path[:1] == [citation.title] else path
+    return path_below(citation.title, citation.clause_path)
+
+
+def path_below(title: str, clause_path: str) -> list[str]:
+    """Return the headings of a path, without the document's title again."""
+    path = [part for part in clause_path.split(" > ") if part]
+    return path[1:] if path[:1] == [title] else path
 
 
 def reasons_of(hit: Hit, codes: Sequence[str]) -> list[str]:

@@ -120,6 +120,18 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
         pending = self.question(request, object_id)
         return self.story_page(request, pending, None)
 
+    def history_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Show what was done to a question under its own words."""
+        pending = self.question(request, object_id)
+        title = _("History of “%(question)s”") % {"question": pending.question}
+        context = {"title": title, **(extra_context or {})}
+        return super().history_view(request, object_id, context)
+
     def story_page(
         self,
         request: HttpRequest,
@@ -188,6 +200,7 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
                 "page_numbers": list(pages.get_elided_page_range(page.number)),
                 "may_settle": show in WORKED_ON and actor.has_perm(ANSWER),
                 "people": colleagues_of(actor) if actor.has_perm(ANSWER) else (),
+                "is_wanted_first": not TABS[show][1],
                 "spans": SPANS,
                 "bulk_acts": BULK_ACTS,
                 "summary": summary_of(questions, actor) if story is None else (),

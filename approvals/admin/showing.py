@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.db.models import Count, Q, QuerySet
@@ -52,7 +52,10 @@ class Tab:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A question in a list: how it was asked, since when it waits, who is at it."""
+    """A question in a list: how it was asked, since when it waits, who is at it.
+
+    `until` is when one that is put off waits again.
+    """
 
     pending: PendingQuestion
     url: str
@@ -63,6 +66,7 @@ class Item:
     state_label: str
     writer: str
     is_current: bool = False
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +167,7 @@ def item_of(
         state_label=label,
         writer=writer_of(pending, user),
         is_current=is_current,
+        until=pending.snoozed_until if waits and is_put_off(pending) else None,
     )
 
 

@@ -64,18 +64,18 @@ class SubscriberAdmin(ScopedAdmin[Subscriber]):
     """Agent clients with what they were told; its channel and address can be changed."""
 
     form = SubscriberForm
-    list_display = ("client", "channel", "way", "last_sequence", "waiting", "problem")
+    list_display = ("client", "channel", "way", "so_far", "waiting", "problem")
     list_filter = ("channel",)
     list_select_related = ("client",)
     fields = (
         "channel",
         "push_url",
         "renew",
-        "last_sequence",
+        "so_far",
         "waiting",
         "problem",
     )
-    readonly_fields = ("last_sequence", "waiting", "problem")
+    readonly_fields = ("so_far", "waiting", "problem")
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Subscriber]:
         """Add how much is not confirmed yet, for all of a list at once."""
@@ -109,6 +109,13 @@ class SubscriberAdmin(ScopedAdmin[Subscriber]):
     def way(self, obj: Subscriber) -> str:
         """How it hears of answers."""
         return _("signed messages") if obj.push_url else _("asking by itself")
+
+    @admin.display(
+        description=gettext_lazy("deliveries so far"), ordering="last_sequence"
+    )
+    def so_far(self, obj: Subscriber) -> int:
+        """How much it was told or is to be told: numbers have no gap."""
+        return obj.last_sequence
 
     @admin.display(description=gettext_lazy("not acknowledged"))
     def waiting(self, obj: Any) -> int:

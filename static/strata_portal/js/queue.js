@@ -183,5 +183,7 @@ addEventListener("pagehide", () => {
     send(form.dataset.lockAddress, { body: words, keepalive: true });
 });
 
-/* The row that is open is seen in its list. */
-document.querySelector(".queue-items [aria-current]")?.scrollIntoView({ block: "nearest" });
+/* The row that is open is seen in its list, and the part that it is in among the tabs. */
+for (const shown of [".queue-items [aria-current]", ".queue-top .tabs [aria-current]"]) {
+    document.querySelector(shown)?.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
