@@ -182,18 +182,15 @@ def is_kept(text: str, kept: Sequence[str]) -> bool:
     return _folded(text) in {_folded(each) for each in kept}
 
 
-def refusal(marks: Sequence[Mark], *, hides_bank_details: bool = False) -> str:
-    """Return what is said to a person about marks that are left, "" for none.
+def quoted_marks(marks: Sequence[Mark], *, hides_bank_details: bool = False) -> str:
+    """Return the texts of marks in quotation marks, each once where it is repeated.
 
     What is kept until it can be said hides bank details: away from the words around
     it, an account number is one that no scrubbing would know.
     """
-    if not marks:
-        return ""
     hidden = _HIDDEN if hides_bank_details else {}
     texts = (hidden.get(mark.kind, mark.text) for mark in marks)
-    named = ", ".join(f"“{text}”" for text, _ in groupby(texts))
-    return f"Remove what could tell who somebody is, or keep it on purpose: {named}."
+    return ", ".join(f"“{text}”" for text, _ in groupby(texts))
 
 
 def _folded(text: str) -> str:

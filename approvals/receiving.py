@@ -20,9 +20,9 @@ from approvals.errors import (
 )
 from approvals.models import Notification, PendingQuestion, ReceivedReply
 from approvals.models.notification import Event
-from approvals.privacy import refusal
 from approvals.replies import Reply
 from approvals.rights import ANSWER, APPROVE, may_act
+from approvals.texts import refusal
 from knowledge.actions import ActionError
 from knowledge.models import Layer, User
 from knowledge.models.audit import record

@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from approvals.errors import ApprovalError, PrivacyError
 from approvals.models.question import LONGEST_ANSWER, LONGEST_PUBLISHED, LONGEST_REASON
-from approvals.privacy import check_answer, refusal
+from approvals.privacy import Mark, check_answer, quoted_marks
 from knowledge.sanitizing import InvalidTextError, clean_document_text, clean_query
 from knowledge.scrubbing import ScrubbingError, scrub
 
@@ -25,6 +25,17 @@ def refuse_personal(question: str, answer: str, kept: Sequence[str]) -> None:
         ) from error
     if marks:
         raise PrivacyError(refusal(marks), marks)
+
+
+def refusal(marks: Sequence[Mark], *, hides_bank_details: bool = False) -> str:
+    """Return what is said to a person about marks that are left.
+
+    What is kept until it can be said hides bank details (`quoted_marks`).
+    """
+    named = quoted_marks(marks, hides_bank_details=hides_bank_details)
+    return _(
+        "Remove what could tell who somebody is, or keep it on purpose: %(named)s."
+    ) % {"named": named}
 
 
 def cleaned_question(text: str) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from approvals.instruction import as_text
-from approvals.privacy import WHY, check_answer, marks_in, refusal
+from approvals.privacy import WHY, check_answer, marks_in, quoted_marks
 
 
 def marked(text: str) -> list[tuple[str, str]]:
@@ -106,11 +106,13 @@ def test_what_is_marked_must_go_or_be_kept_on_purpose() -> None:
         ("answer", "phone"),
         ("answer", "email"),
     ]
-    assert "“Anna Kowalska”, “+48 512 345 678”, “help@example.com”" in refusal(left)
+    assert "“Anna Kowalska”, “+48 512 345 678”, “help@example.com”" in quoted_marks(
+        left
+    )
     kept = ["anna  kowalska", "+48 512 345 678", "Help@example.com"]
     assert check_answer(question, answer, kept) == ()
     assert check_answer("Can one raise a limit?", "Yes, in the branch.") == ()
-    assert refusal(()) == ""
+    assert quoted_marks(()) == ""
 
 
 @pytest.mark.req("S2-APR-08", "S2-PRV-02")
