@@ -13,7 +13,7 @@ from approvals.likeness import ALIKE, Floats, unpack
 from approvals.models import PendingQuestion, Wording
 from approvals.models.question import State
 from approvals.publishing import path_of
-from knowledge.chunking import chunk_document
+from knowledge.chunking.cutting import chunk_document
 from knowledge.extraction.plaintext import read_blocks
 from knowledge.ingest import USUAL_RESERVED, USUAL_WINDOW, estimated_tokens
 from knowledge.models import Layer, User

@@ -225,7 +225,7 @@ def wait_for(sources: Sequence[Source]) -> None:
 
 def texts_of(sources: Sequence[Source], seen: set[str]) -> list[str]:
     """Return what was embedded for sources, each text once and none seen before."""
-    from knowledge.chunking import embedded_text
+    from knowledge.chunking.chunks import embedded_text
     from knowledge.models import Passage
 
     texts = {}

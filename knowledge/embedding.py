@@ -8,7 +8,7 @@ from functools import cache
 from django.conf import settings
 from django.db import connection, transaction
 
-from knowledge.chunking import CHUNKER_VERSION
+from knowledge.chunking.chunks import CHUNKER_VERSION
 from knowledge.inference.gateway import (
     Gateway,
     ModelInfo,

@@ -16,7 +16,8 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.utils.translation import gettext as _
 
-from knowledge.chunking import Chunk, chunk_document, embedded_text
+from knowledge.chunking.chunks import Chunk, embedded_text
+from knowledge.chunking.cutting import chunk_document
 from knowledge.dependents import tell_published
 from knowledge.embedding import gateway, space_for, vectors_stored
 from knowledge.extraction import Extracted, ExtractionError, Limits, extract_in_child

@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from knowledge.actions import ActionError, clean_path, touch
-from knowledge.chunking import embedded_text
+from knowledge.chunking.chunks import embedded_text
 from knowledge.codes import stored_codes
 from knowledge.embedding import gateway, space_for, vectors_stored
 from knowledge.ingest import known, stage_vectors

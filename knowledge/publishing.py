@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from knowledge.actions import discard_original, touch
-from knowledge.chunking import Chunk
+from knowledge.chunking.chunks import Chunk
 from knowledge.codes import stored_codes
 from knowledge.extraction import Extracted
 from knowledge.frontmatter import declared_date, superseded_files

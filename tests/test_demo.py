@@ -11,7 +11,8 @@ from django.test import TestCase
 from pytest_django.fixtures import Settings
 
 from knowledge.actions import delete_knowledge_base, delete_source, switch_source
-from knowledge.chunking import PRESETS, chunk_document
+from knowledge.chunking.chunks import PRESETS
+from knowledge.chunking.cutting import chunk_document
 from knowledge.codes import code_keys
 from knowledge.extraction import Extracted, Limits, extract
 from knowledge.models import (

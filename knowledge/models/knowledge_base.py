@@ -8,7 +8,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 from guardian.models import GroupObjectPermissionBase, UserObjectPermissionBase
 
-from knowledge.chunking import PRESETS, Preset
+from knowledge.chunking.chunks import PRESETS, Preset
 from knowledge.models.department import Department
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge.chunking import (
+from knowledge.chunking.chunks import (
     MAX_CONTEXT_TOKENS,
     PRESETS,
     Chunk,
     Preset,
-    chunk_document,
     embedded_text,
 )
+from knowledge.chunking.cutting import chunk_document
 from knowledge.extraction.blocks import Block, BlockKind
 from knowledge.extraction.plaintext import read_blocks
 from knowledge.sentences import split_sentences

@@ -1,0 +1,1 @@
+"""From a document's text and structure to the chunks that are searched. Pure."""
