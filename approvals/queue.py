@@ -18,7 +18,7 @@ from knowledge.extraction.plaintext import read_blocks
 from knowledge.ingest import USUAL_RESERVED, USUAL_WINDOW, estimated_tokens
 from knowledge.models import Layer, User
 from knowledge.permissions import Reader
-from knowledge.structure import build_sections
+from knowledge.structure.sections import build_sections
 from retrieval.results import SearchResult
 from retrieval.search import SearchInputError, search
 

@@ -59,7 +59,7 @@ from knowledge.runs import (
     wait,
     wait_for_database,
 )
-from knowledge.structure import build_sections
+from knowledge.structure.sections import build_sections
 
 logger = logging.getLogger(__name__)
 

@@ -31,8 +31,8 @@ from knowledge.positions import LineMap, page_at
 from knowledge.register import refusal_of, rules_for, texts_of
 from knowledge.reindexing import terms_writer
 from knowledge.runs import LeaseLostError, held
-from knowledge.structure import Section as SectionSpan
-from knowledge.structure import number_key
+from knowledge.structure.numbers import number_key
+from knowledge.structure.sections import Section as SectionSpan
 from knowledge.terms import TERMS_VERSION
 
 

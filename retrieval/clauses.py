@@ -15,7 +15,7 @@ from itertools import product
 from math import prod
 
 from knowledge.naming import fold
-from knowledge.structure import Unit, number_key, roman_value
+from knowledge.structure.numbers import Unit, number_key, roman_value
 
 MOST_REFERENCES = 50
 BARE = "bare"

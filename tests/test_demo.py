@@ -24,7 +24,7 @@ from knowledge.models import (
     User,
 )
 from knowledge.permissions import Reader
-from knowledge.structure import build_sections
+from knowledge.structure.sections import build_sections
 from knowledge.tokens import find_token
 from strata_portal.demo.build import texts
 from strata_portal.demo.loader import DemoError, load_demo

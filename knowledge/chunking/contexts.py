@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from knowledge.chunking.chunks import MAX_CONTEXT_TOKENS
 from knowledge.chunking.counting import CachedCounter
 from knowledge.chunking.units import Unit
-from knowledge.structure import Section
+from knowledge.structure.sections import Section
 
 
 class Contexts:

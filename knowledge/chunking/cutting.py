@@ -21,7 +21,8 @@ from knowledge.chunking.fitting import fit_window
 from knowledge.chunking.units import section_trail, tables_of, units_of
 from knowledge.chunking.ways import cheapest_way, measure
 from knowledge.extraction.blocks import Block
-from knowledge.structure import Section, plain_heading
+from knowledge.structure.labels import plain_heading
+from knowledge.structure.sections import Section
 
 
 def chunk_document(

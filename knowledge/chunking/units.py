@@ -11,7 +11,7 @@ from knowledge.chunking.chunks import MAX_CONTEXT_TOKENS, Preset
 from knowledge.chunking.counting import CachedCounter
 from knowledge.extraction.blocks import Block, BlockKind
 from knowledge.sentences import split_at_end_marks, split_sentences
-from knowledge.structure import Section
+from knowledge.structure.sections import Section
 
 MAX_CHUNK_CHARACTERS = 8_000
 

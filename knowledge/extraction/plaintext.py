@@ -18,7 +18,7 @@ from knowledge.extraction.decoding import Decoded
 from knowledge.extraction.limits import Limits
 from knowledge.frontmatter import FrontMatter, FrontMatterError, parse_front_matter
 from knowledge.sanitizing import clean_document_text
-from knowledge.structure import plain_heading
+from knowledge.structure.labels import plain_heading
 
 _ANSI = re.compile(
     r"\x1b(?:\[[0-?]{0,32}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,512}(?:\x07|\x1b\\)"

@@ -18,7 +18,7 @@ from knowledge.chunking.cutting import chunk_document
 from knowledge.extraction.blocks import Block, BlockKind
 from knowledge.extraction.plaintext import read_blocks
 from knowledge.sentences import split_sentences
-from knowledge.structure import build_sections
+from knowledge.structure.sections import build_sections
 
 SENTENCE = "This sentence is about as long as most sentences in a contract are. "
 

@@ -8,14 +8,9 @@ from hypothesis import strategies as st
 
 from knowledge.extraction.blocks import Block, BlockKind
 from knowledge.extraction.plaintext import read_blocks
-from knowledge.structure import (
-    Section,
-    Unit,
-    build_sections,
-    number_key,
-    path_at,
-    plain_heading,
-)
+from knowledge.structure.labels import plain_heading
+from knowledge.structure.numbers import Unit, number_key
+from knowledge.structure.sections import Section, build_sections, path_at
 
 
 def sections_of(text: str, *, markdown: bool = True) -> tuple[Section, ...]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.structure import Unit
+from knowledge.structure.numbers import Unit
 from retrieval.clauses import find_references, forms_of
 
 

@@ -8,7 +8,7 @@ from knowledge.extraction.plaintext import read_blocks
 from knowledge.models import Document, Layer, Section, Source
 from knowledge.naming import name_keys
 from knowledge.publishing import Prepared, sections_of
-from knowledge.structure import build_sections
+from knowledge.structure.sections import build_sections
 from retrieval.reach import Reach
 from retrieval.results import Match
 from retrieval.sections import SectionsFound, find_sections
