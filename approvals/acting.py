@@ -43,11 +43,13 @@ def once_more(verb: Callable[Given, Done]) -> Callable[Given, Done]:
             return verb(*args, **kwargs)
         except OperationalError as error:
             if sqlstate_of(error) != DEADLOCK:
-                raise busy(error) from error
+                refuse_busy(error)
+                raise
         try:
             return verb(*args, **kwargs)
         except OperationalError as error:
-            raise busy(error) from error
+            refuse_busy(error)
+            raise
 
     return done
 
@@ -57,13 +59,12 @@ def sqlstate_of(error: OperationalError) -> str:
     return str(getattr(error.__cause__, "sqlstate", None) or "")
 
 
-def busy(error: OperationalError) -> Exception:
-    """Return a ConflictError for rows that others hold; any other error as it is."""
-    if sqlstate_of(error) not in {DEADLOCK, LOCK_TIMEOUT}:
-        return error
-    return ConflictError(
-        _("Others are working on the same questions at this moment. Try again.")
-    )
+def refuse_busy(error: OperationalError) -> None:
+    """Raise ConflictError where the error is that others hold the same rows."""
+    if sqlstate_of(error) in {DEADLOCK, LOCK_TIMEOUT}:
+        raise ConflictError(
+            _("Others are working on the same questions at this moment. Try again.")
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

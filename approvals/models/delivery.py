@@ -108,11 +108,10 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
 class Delivery(models.Model):
     """One revision of an approved answer for one agent client (R17).
 
-    `delivery_id` is stable, for the receiver to know a repetition by. `sequence` is
-    dense for each client. The words are not kept here: they are read when they are
-    handed out, so that what was withdrawn or overtaken is never handed out. `hidden_at`
-    is when its client came by it and might not see it; it gets a new number once its
-    client may.
+    `delivery_id` is stable, for the receiver to know a repetition by. `sequence` counts
+    up for each client. The words are not kept here: they are read when they are handed
+    out, so that what was withdrawn or overtaken is never handed out. `hidden_at` is when
+    its client came by it and might not see it; it gets a new number once its client may.
     """
 
     client = models.ForeignKey(

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
@@ -417,6 +417,25 @@ def test_an_own_interaction_is_sent_once() -> None:
     assert sent[0] == sent[1] == PendingQuestion.objects.get()
     assert (sent[0].channel, sent[0].asked_count) == (Channel.PORTAL, 1)
     assert sent[0].knowledge_base_ids == [base.pk]
+
+
+def test_what_is_sent_and_its_entry_in_the_audit_are_one_act() -> None:
+    base, reader = KnowledgeBaseFactory(), UserFactory()
+    grant(base, BOTH, to=reader, actor=None)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION 'broken'; END $$"
+        )
+        cursor.execute(
+            "CREATE TRIGGER refuse BEFORE INSERT ON knowledge_auditentry FOR EACH ROW "
+            "WHEN (NEW.verb = 'sent to a person') EXECUTE FUNCTION refuse()"
+        )
+    with pytest.raises(DatabaseError, match="broken"):
+        actions.send_to_person(
+            Reader.for_user(reader), question=QUESTION, channel=Channel.PORTAL
+        )
+    assert not PendingQuestion.objects.exists()
 
 
 def test_nobody_sends_what_another_person_asked() -> None:
