@@ -18,7 +18,7 @@ from knowledge.codes import find_codes
 from knowledge.sanitizing import strip_invisible
 from knowledge.scrubbing import ACCOUNT, BIC, CARD, IBAN, scrub
 from knowledge.terms import FUNCTION_WORDS
-from retrieval.clauses import without_references
+from retrieval.clauses.finding import without_references
 
 MOST_NAMES = 10
 # Shorter words in capitals are acronyms, which texts also write out.

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from retrieval.answers import Mode, Note, NoteCode
-from retrieval.clauses import Reference
+from retrieval.clauses.references import Reference
 from retrieval.confidence import Status
 from retrieval.names import Name
 from retrieval.results import Hit, Match

@@ -16,15 +16,9 @@ from django.utils.translation import ngettext
 from knowledge.naming import Call, calls_in, run_beside, words_called
 from retrieval.budget import cut_at_word, room_beside
 from retrieval.citations import CitedRow, address, citation_of, cite
-from retrieval.clauses import (
-    FIRM,
-    Form,
-    Reference,
-    find_references,
-    forms_of,
-    units_alike,
-    without_references,
-)
+from retrieval.clauses.finding import find_references, without_references
+from retrieval.clauses.forms import FIRM, Form, forms_of, units_alike
+from retrieval.clauses.references import Reference
 from retrieval.passages import MOST_CHARACTERS
 from retrieval.reach import Reach, Sql, rows_of
 from retrieval.results import Hit, Match

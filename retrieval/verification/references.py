@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from knowledge.codes import normalise_code, placed_codes
 from knowledge.scrubbing import IBAN_LENGTHS
 from knowledge.structure.numbers import Unit, number_key
-from retrieval.clauses import placed_references, units_alike
+from retrieval.clauses.finding import placed_references
+from retrieval.clauses.forms import units_alike
 
 # `7(2)(b)` and `4.3.2`: no amount and no version with a letter. A bare `7.2` is a
 # number.

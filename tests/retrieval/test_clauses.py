@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge.structure.numbers import Unit
-from retrieval.clauses import find_references, forms_of
+from retrieval.clauses.finding import find_references
+from retrieval.clauses.forms import forms_of
 
 
 def named(query: str) -> list[tuple[str, str]]:
