@@ -225,10 +225,11 @@ class BareSearch:
 
     def __init__(self, world: World, reader: Reader) -> None:
         from knowledge.indexes import compared_as
-        from retrieval.branches import EF_SEARCH, plan_meaning
+        from retrieval.branches import held_ready, plan_meaning
         from retrieval.reach import Reach
 
-        plan = plan_meaning(Reach.of(reader, None, {}), world.space)
+        reach = Reach.of(reader, None, {})
+        plan = plan_meaning(reach, world.space)
         kind = compared_as(world.space.dimension)
         space = world.space.pk
         head = "SELECT passage_id, embedding"
@@ -245,7 +246,8 @@ class BareSearch:
                 f"WHERE knowledge_base_id = ANY('{{{','.join(map(str, rest))}}}') "
                 f"AND space_id = {space} ORDER BY distance LIMIT {TOP})"
             )
-        before = f"SET LOCAL hnsw.ef_search = {EF_SEARCH};" if plan.by_index else ""
+        held = held_ready(reach, plan)
+        before = f"SET LOCAL hnsw.ef_search = {held};" if plan.by_index else ""
         nearest = " UNION ALL ".join(parts)
         if len(parts) > 1:
             nearest += f" ORDER BY distance LIMIT {TOP}"
