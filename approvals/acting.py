@@ -88,8 +88,8 @@ def acting(
 ) -> Iterator[Act]:
     """Do one act on a locked question, in a transaction; saved at the end.
 
-    `beside` are the ids of others that the act will lock. Raises ForbiddenError and ConflictError,
-    both of which the audit keeps.
+    `beside` are the ids of others that the act will lock. Raises ForbiddenError and
+    ConflictError, both of which the audit keeps.
     """
     try:
         with transaction.atomic():

@@ -35,6 +35,20 @@ from tests.stored_corpus import (
 )
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests first that may take the longest.
+
+    Begun last, one of them would keep one process busy while the other has nothing left.
+    """
+
+    def may_take(item: pytest.Item) -> float:
+        marker = item.get_closest_marker("timeout")
+        return 0.0 if marker is None else float(marker.args[0])
+
+    items.sort(key=may_take, reverse=True)
+
+
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
     """No test is answered from another one's searches: ids and versions come again.
