@@ -5,8 +5,10 @@ other person may ever meet a word of it.
 """
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, fields
 from datetime import timedelta
+from http.cookies import SimpleCookie
 
 from django.contrib.auth.models import Group
 from django.test import Client
@@ -38,11 +40,16 @@ class Actor:
     token: str = ""
     token_row: ApiToken | None = None
 
-    def client(self) -> Client:
-        """Return a client that acts as this one and answers with what it got."""
+    def client(self, cookies: SimpleCookie | None = None) -> Client:
+        """Return a client that acts as this one and answers with what it got.
+
+        `cookies` are those of an earlier sign-in, which is then not made again.
+        """
         client = Client(raise_request_exception=False)
         if self.token:
             client.defaults["HTTP_AUTHORIZATION"] = f"Bearer {self.token}"
+        elif cookies is not None:
+            client.cookies = deepcopy(cookies)
         elif self.user is not None:
             client.force_login(self.user)
         return client

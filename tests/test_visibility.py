@@ -25,6 +25,7 @@ import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -131,11 +132,14 @@ class Door:
         route = PARAMETER.sub(lambda found: str(filled[found[1]]), self.route)
         return f"/{route}{self.case.get('query', '')}"
 
-    def knock(self, actor: Actor, path: str) -> Any:
-        """Return the response; whatever it changed is undone."""
+    def knock(self, actor: Actor, path: str, cookies: SimpleCookie) -> Any:
+        """Return the response; whatever it changed is undone.
+
+        `cookies` are those with which the actor is signed in.
+        """
         data = self.case.get("data")
         with transaction.atomic():
-            client = actor.client()
+            client = actor.client(cookies)
             if self.case.get("json"):
                 response = client.post(path, data, content_type="application/json")
             else:
@@ -467,13 +471,14 @@ def test_each_door_answers_each_person_as_the_table_says(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
+    cookies = {actor.name: actor.client().cookies for actor in cast}
     wrong, met = [], []
     for door in doors(part):
         base = getattr(corpus, door.case.get("about", "handbook"))
         path = door.path(fill(base, cast))
         for actor in cast:
             before = len(caplog.text)
-            response = door.knock(actor, path)
+            response = door.knock(actor, path, cookies[actor.name])
             expected = door.expected(actor.name)
             if response.status_code != expected:
                 wrong.append(
