@@ -889,7 +889,8 @@ def test_a_parse_that_is_killed_is_tried_once_more_and_then_fails(
     layer: Layer, settings: Settings
 ) -> None:
     settings.PORTAL_EMBEDS = False
-    source = waiting_source(layer)
+    # Long enough that none is over before it is killed.
+    source = waiting_source(layer, TEXT * 20_000)
     with every_parse_killed():
         assert ingest(source) == RunState.QUEUED
         make_due(source)

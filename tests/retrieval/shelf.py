@@ -1,5 +1,6 @@
 """Passages for tests of the search, with vectors that the test chooses."""
 
+import re
 from collections.abc import Sequence
 
 from knowledge.models import (
@@ -20,6 +21,13 @@ from tests.factories import (
 )
 
 MODEL = "model of four dimensions"
+# Passages, their vectors and tokens; the catalogue's word of how many there are is none.
+READS_PASSAGES = re.compile(r"\b(?:FROM|JOIN) \"?knowledge_passage")
+
+
+def reads_passages(sql: str) -> bool:
+    """Tell whether a statement reads passages or what hangs on them."""
+    return READS_PASSAGES.search(sql) is not None
 
 
 def open_space() -> EmbeddingSpace:
