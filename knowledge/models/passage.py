@@ -124,17 +124,23 @@ class Passage(models.Model):
         indexes = [
             models.Index(fields=["document", "ordinal"], name="passage_by_document"),
             # A word is looked up within the knowledge bases in reach, so that a small
-            # reach costs little however frequent the word is elsewhere.
+            # reach costs little however frequent the word is elsewhere. New rows go into
+            # the indexes at once (fastupdate): in a list of their own, each search of
+            # each reader would read all of them until the next vacuum.
             GinIndex(
                 models.Func(
                     models.F("knowledge_base"), template="ARRAY[%(expressions)s]"
                 ),
                 "search_vector",
                 name="passage_search_vector",
+                fastupdate=False,
             ),
-            GinIndex(fields=["codes"], name="passage_codes"),
+            GinIndex(fields=["codes"], name="passage_codes", fastupdate=False),
             GinIndex(
-                fields=["metadata"], opclasses=["jsonb_path_ops"], name="passage_meta"
+                fields=["metadata"],
+                opclasses=["jsonb_path_ops"],
+                name="passage_meta",
+                fastupdate=False,
             ),
         ]
 

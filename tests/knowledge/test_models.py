@@ -192,6 +192,19 @@ def test_vectors_are_attached_from_what_was_staged_else_from_a_twin(db: None) ->
 
 
 @pytest.mark.req("D25")
+def test_no_search_reads_a_list_of_new_passages(db: None) -> None:
+    """What others have just brought in costs a reader nothing."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT c.relname, c.reloptions FROM pg_index i "
+            "JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam "
+            "WHERE a.amname = 'gin' AND i.indrelid = 'knowledge_passage'::regclass"
+        )
+        options = dict(cursor.fetchall())
+    assert {"passage_search_vector", "passage_codes", "passage_meta"} <= set(options)
+    assert all(each == ["fastupdate=off"] for each in options.values())
+
+
 def test_expiry_is_judged_by_the_databases_clock(db: None) -> None:
     source = ready_source(TEXT)
     Source.objects.filter(pk=source.pk).update(expires_at=timezone.now())
