@@ -77,6 +77,7 @@ class ContactAdmin(ScopedAdmin[Contact]):
             .annotate(
                 told_at=models.Subquery(newest.values("created_at")[:1]),
                 told_sent_at=models.Subquery(newest.values("sent_at")[:1]),
+                told_dropped_at=models.Subquery(newest.values("dropped_at")[:1]),
                 told_problem=models.Subquery(newest.values("problem")[:1]),
             )
         )
@@ -88,6 +89,8 @@ class ContactAdmin(ScopedAdmin[Contact]):
             return "–"
         if obj.told_sent_at is not None:
             return _("sent")
+        if obj.told_dropped_at is not None and not obj.told_problem:
+            return _("not needed any more")
         return obj.told_problem or _("waits")
 
     def formfield_for_foreignkey(
