@@ -19,7 +19,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check bench-quality bench-answers bench-search bench-ingest bench-turns bench-memory \
-	bench-extraction bench-mutations bench-scrubbing bench-visibility faults doctor clean chromium
+	bench-ask bench-journey bench-extraction bench-mutations bench-scrubbing bench-visibility faults doctor clean chromium
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -54,6 +54,9 @@ bench-quality: $(VENV)/.installed ## Recall and ranking; EVAL=, DOCS=, SIZE=smal
 
 bench-answers: $(VENV)/.installed ## Answers and refusals of asks; EVAL=, DOCS=, SIZE=small, ONLY=docs
 	@$(PY) -m benchmarks.answers $(ARGS)
+
+bench-journey: $(VENV)/.installed-dev chromium ## Upload to highlighted citation, against a running portal
+	@$(PY) -m benchmarks.journey $(ARGS)
 
 bench-ask: $(VENV)/.installed ## Stages of an ask at 10,000 passages; SIZE=small
 	@$(PY) -m benchmarks.asking $(ARGS)
