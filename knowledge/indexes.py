@@ -11,7 +11,8 @@ transaction. Until one stands, its knowledge base is compared row by row.
 import logging
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import isqrt
 
 from django.conf import settings
 from django.db import connection
@@ -33,6 +34,10 @@ KEEP_SHARE = 0.5
 # A denser graph than the extension's own choice (16 and 64): it finds the nearest also
 # where the rows beside the query are hidden, see retrieval/branches.py.
 GRAPH = "m = 24, ef_construction = 128"
+# Of an ivfflat index: a list for so many rows, up to a million of them, and a list for
+# each of the square root's beyond, as the extension advises.
+ROWS_A_LIST, MOST_ROWS_BY_LIST = 1000, 1_000_000
+BY_LISTS = "_by_lists"
 # Memory for building one index: what its graph needs, within these bounds (MiB).
 LEAST_MEMORY, MOST_MEMORY = 64, 1024
 BYTES_BESIDE_VECTOR = 500
@@ -40,23 +45,27 @@ BYTES_BESIDE_VECTOR = 500
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """The index of one knowledge base in one space."""
+    """The index of one knowledge base in one space, `hnsw` or `ivfflat`."""
 
     knowledge_base_id: int
     space_id: int
+    method: str = field(default_factory=lambda: settings.STRATA_VECTOR_INDEX)
 
     @property
     def name(self) -> str:
         """Return its name in the database."""
-        return f"{PREFIX}_{self.knowledge_base_id}_in_space_{self.space_id}"
+        name = f"{PREFIX}_{self.knowledge_base_id}_in_space_{self.space_id}"
+        return name + BY_LISTS if self.method == "ivfflat" else name
 
     @classmethod
     def named(cls, name: str) -> "VectorIndex | None":
         """Return the index of a name, or None for a name that is not ours."""
-        base, _, space = name.removeprefix(f"{PREFIX}_").partition("_in_space_")
-        return (
-            cls(int(base), int(space)) if base.isdigit() and space.isdigit() else None
-        )
+        method = "ivfflat" if name.endswith(BY_LISTS) else "hnsw"
+        keys = name.removeprefix(f"{PREFIX}_").removesuffix(BY_LISTS)
+        base, _, space = keys.partition("_in_space_")
+        if not (base.isdigit() and space.isdigit()):
+            return None
+        return cls(int(base), int(space), method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +187,22 @@ def make(index: VectorIndex, space: EmbeddingSpace, rows: int) -> None:
     megabytes = rows * (4 * space.dimension + BYTES_BESIDE_VECTOR) // 2**20
     memory = min(max(megabytes, LEAST_MEMORY), MOST_MEMORY)
     operators = f"{kind.partition('(')[0]}_cosine_ops"
+    built = GRAPH if index.method == "hnsw" else f"lists = {lists_of(rows)}"
     with connection.cursor() as cursor:
         cursor.execute(f"SET maintenance_work_mem = '{memory}MB'")
         cursor.execute(
             f"CREATE INDEX CONCURRENTLY {index.name} ON {TABLE} "
-            f"USING hnsw ((embedding::{kind}) {operators}) WITH ({GRAPH}) "
+            f"USING {index.method} ((embedding::{kind}) {operators}) WITH ({built}) "
             f"WHERE knowledge_base_id = {index.knowledge_base_id} "
             f"AND space_id = {index.space_id}"
         )
+
+
+def lists_of(rows: int) -> int:
+    """Return into how many lists an ivfflat index parts so many rows."""
+    if rows > MOST_ROWS_BY_LIST:
+        return isqrt(rows)
+    return max(1, rows // ROWS_A_LIST)
 
 
 def drop(name: str) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from django.conf import settings
 
 from knowledge.codes import PART
-from knowledge.indexes import compared_as, indexed
+from knowledge.indexes import compared_as, indexed, lists_of
 from knowledge.models import EmbeddingSpace
 from knowledge.terms import KeywordQuery
 from retrieval.fusion import Candidate
@@ -54,6 +54,8 @@ KEYED_SHARE = 0.9
 EF_SEARCH, EF_SEARCH_MOST, EF_SEARCH_UNSEEN = 200, 800, 1000
 ROWS_A_CANDIDATE = 100
 MOST_UNSEEN = 300
+# Of the lists of an ivfflat index so many are read.
+LEAST_PROBES, LISTS_A_PROBE = 10, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +137,19 @@ def by_meaning(
     )
     before = ["max_parallel_workers_per_gather = 0"]
     if plan.by_index:
-        held = max(held_ready(reach, plan), 2 * count)
-        before += [
-            f"hnsw.ef_search = {held}",
-            "hnsw.iterative_scan = relaxed_order",
-            "enable_seqscan = off",
-        ]
+        before += [*reading_of_indexes(reach, plan, count), "enable_seqscan = off"]
     rows = rows_of(nearest, settings_before=before)
     return [Candidate(pk, 1 - distance) for pk, distance in rows]
+
+
+def reading_of_indexes(reach: Reach, plan: MeaningPlan, count: int) -> list[str]:
+    """Return the settings under which a plan's indexes are read."""
+    if settings.STRATA_VECTOR_INDEX == "ivfflat":
+        largest = max(reach.sizes[pk].total for pk in plan.by_index)
+        probes = max(LEAST_PROBES, lists_of(largest) // LISTS_A_PROBE)
+        return [f"ivfflat.probes = {probes}", "ivfflat.iterative_scan = relaxed_order"]
+    held = max(held_ready(reach, plan), 2 * count)
+    return [f"hnsw.ef_search = {held}", "hnsw.iterative_scan = relaxed_order"]
 
 
 def held_ready(reach: Reach, plan: MeaningPlan) -> int:

@@ -446,6 +446,9 @@ STRATA_TURN_PASSAGE = env_int("STRATA_TURN_PASSAGE", 1600, least=200, most=100_0
 STRATA_EXACT_LIMIT = env_int("STRATA_EXACT_LIMIT", 50_000, least=0, most=10_000_000)
 # A knowledge base with so many passages gets a vector index of its own (D21).
 STRATA_INDEX_FROM = env_int("STRATA_INDEX_FROM", 20_000, least=1, most=10_000_000)
+# What those indexes are: hnsw finds more of the nearest, ivfflat is built sooner and in
+# less memory (R8). Changed, the indexes are made anew by the worker.
+STRATA_VECTOR_INDEX = env_choice("STRATA_VECTOR_INDEX", "hnsw", {"hnsw", "ivfflat"})
 STRATA_QUERY_MAX_CHARACTERS = env_int(
     "STRATA_QUERY_MAX_CHARACTERS", 1000, least=10, most=100_000
 )

@@ -85,6 +85,32 @@ def test_every_reader_gets_full_rows_and_the_nearest(world: World) -> None:
     assert {0, 3} <= by_index
 
 
+@pytest.mark.req("S2-IDX-01", "R8")
+def test_indexes_are_made_anew_as_lists_where_a_setting_says_so(
+    world: World, settings: Settings
+) -> None:
+    """Until they stand each vector is compared; then they are read, and none is lost."""
+    settings.STRATA_VECTOR_INDEX = "ivfflat"
+    reader = reader_of(world.knowledge_bases)
+    reach = Reach.of(reader, None, {})
+    visible = set(Passage.objects.visible_to(reader).values_list("pk", flat=True))
+    assert plan_meaning(reach, world.space).by_index == ()
+    check(world, reach, visible)
+
+    tuned = tune()
+    assert len(tuned.made) == len(tuned.dropped) == 3
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_class c JOIN pg_am a ON a.oid = c.relam "
+            "WHERE c.relname = ANY(%s) AND a.amname = 'ivfflat'",
+            [list(tuned.made)],
+        )
+        assert cursor.fetchone() == (3,)
+    assert len(plan_meaning(reach, world.space).by_index) == 3
+    check(world, reach, visible)
+    assert tune().made == tune().dropped == ()
+
+
 @pytest.mark.req("REL-S2", "D21")
 def test_knowledge_base_that_is_mostly_out_of_reach_keeps_its_rows(
     world: World,

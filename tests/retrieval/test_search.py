@@ -241,7 +241,7 @@ def test_metadata_filter_compares_strings() -> None:
     assert result.hits[0].metadata == {"page": "3", "total_pages": "40"}
 
 
-@pytest.mark.req("R2")
+@pytest.mark.req("S2-HYB-03", "R2")
 def test_similarity_floor_holds_for_meaning_alone(settings: Settings) -> None:
     """Below it a passage is no neighbour; by its words it is still found."""
     open_space()
