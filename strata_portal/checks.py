@@ -131,7 +131,8 @@ def check_database(
             checks.Info(
                 "The database has no pgvector: likeness of letters takes the place of "
                 "meaning where it has pg_trgm, and only words and codes count "
-                "elsewhere.",
+                "elsewhere. Vectors in JSON that the application compares are no way "
+                "out: they do not scale to hundreds of thousands of passages.",
                 hint="Install pgvector 0.8.4 or newer and migrate again.",
                 id="strata.I001",
             )

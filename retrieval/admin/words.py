@@ -118,7 +118,7 @@ CHOICE_WORDS: Final[Mapping[str, Text]] = {
     "semantic": gettext_lazy("by meaning alone"),
     "lexical": gettext_lazy("by words alone"),
     "rrf": gettext_lazy("by rank"),
-    "weighted_sum": gettext_lazy("by score"),
+    "weighted_sum": gettext_lazy("by score: a weighted sum"),
 }
 GROUPS: Final = (
     ("type", gettext_lazy("What is searched"), ("search_type",)),

@@ -95,6 +95,19 @@ def test_every_character_is_in_a_chunk_and_each_fits(text: str, preset: Preset) 
         assert before.end < after.end
 
 
+@pytest.mark.req("S2-CHK-01", "S2-CHK-03", "R9")
+@pytest.mark.parametrize(("name", "overlap"), [("voice", 50), ("voice-wide", 100)])
+def test_voice_takes_500_tokens_and_repeats_some(name: str, overlap: int) -> None:
+    text = " ".join(
+        f"The rent of room {number} is due in May." for number in range(400)
+    )
+    chunks = chunk(text, PRESETS[name], window=1024)
+    bodies = [embedded_text(one.context, text[one.start : one.end]) for one in chunks]
+    assert 450 < max(count_pieces(bodies)) <= 500
+    shared = [text[after.start : before.end] for before, after in pairwise(chunks)]
+    assert overlap - 20 < max(count_pieces(shared)) <= overlap
+
+
 @pytest.mark.req("S2-CHK-02", "R9")
 @pytest.mark.parametrize("length", [540, 720])
 def test_no_chunk_lies_within_the_one_before_it(length: int) -> None:

@@ -232,6 +232,7 @@ from knowledge.ingest import run_ingest
 from knowledge.models import User
 from knowledge.permissions import Reader
 from retrieval.search import search
+from strata_portal.checks import check_database
 
 user = User.objects.create_user("reader")
 base = create_knowledge_base(name="Rules", actor=user)
@@ -246,6 +247,7 @@ found = {
 }
 print(json.dumps({
     "vectors_stored": vectors_stored(),
+    "told": [str(each) for each in check_database(databases=["default"])],
     "tables": connection.introspection.table_names(),
     "state": source.state,
     "hits": {query: len(result.hits) for query, result in found.items()},
@@ -274,7 +276,7 @@ def bare_database(db: None) -> Iterator[str]:
         admin.execute(drop)
 
 
-@pytest.mark.req("R8", "S2-IDX-02", "S2-EMB-05")
+@pytest.mark.req("S2-IDX-02", "S2-IDX-04", "S2-EMB-05")
 def test_without_the_extension_everything_but_vectors_works(
     bare_database: str,
 ) -> None:
@@ -296,6 +298,8 @@ def test_without_the_extension_everything_but_vectors_works(
         manage("shell", "--no-imports", "-c", INGEST_AND_SEARCH).splitlines()[-1]
     )
     assert answer["vectors_stored"] is False
+    assert len(answer["told"]) == 1
+    assert "do not scale to hundreds of thousands of passages" in answer["told"][0]
     tables = set(answer["tables"])
     assert not tables & {"knowledge_passagevector", "knowledge_stagedvector"}
     assert {"knowledge_passage", "knowledge_passagetokens"} <= tables

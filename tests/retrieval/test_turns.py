@@ -138,6 +138,7 @@ def test_what_the_budget_withholds_is_on_the_step(agent: Agent, settings: Any) -
     assert all(row["score"] <= least for row in step.withheld)
 
 
+@pytest.mark.req("S2-CHK-06")
 def test_a_long_passage_is_cut_and_says_so(agent: Agent, settings: Any) -> None:
     settings.STRATA_TURN_PASSAGE = 40
     put(layer_of("one"), "lighthouse " * 30)

@@ -12,14 +12,17 @@ from knowledge.permissions import Access, grant
 from retrieval.exchange import Line
 from retrieval.measuring import carry_out, import_lines
 from retrieval.models import QuestionSet, SetRun, TuningProposal, TuningRecord
+from retrieval.results import Basis
+from retrieval.search import search
 from retrieval.tuning import current, values_of
 from tests.cast import Cast
 from tests.factories import StaffFactory
-from tests.retrieval.shelf import layer_of, put
+from tests.retrieval.shelf import MODEL, layer_of, open_space, put, reader_of
 
 pytestmark = pytest.mark.django_db
 PAGE = "admin:retrieval_tuningrecord_changelist"
 RENT = "The rent is due on the third of May."
+EAST = (1.0, 0.0, 0.0, 0.0)
 
 
 @pytest.fixture
@@ -74,6 +77,20 @@ def test_the_page_says_each_setting_in_words_with_its_default_and_bounds(
 
 
 @pytest.mark.req("S2-HYB-05")
+@pytest.mark.req("S2-HYB-04")
+def test_a_weighted_sum_is_called_what_it_is(client: Client) -> None:
+    """And without a reranker confidence says that it rests on similarity (R10)."""
+    assert "by score: a weighted sum" in client.get(reverse(PAGE)).content.decode()
+    layer = layer_of("leases")
+    open_space()
+    put(layer, RENT, EAST)
+    found = search(
+        reader_of("leases"), "rent due", query_vector=EAST, query_model=MODEL
+    )
+    assert found.confidence is not None
+    assert found.confidence.basis is Basis.SIMILARITY
+
+
 def test_a_small_corpus_is_told_of_the_search_by_words(client: Client) -> None:
     hint = "searching by words alone often finds as much"
     assert hint not in client.get(reverse(PAGE)).content.decode()
