@@ -76,7 +76,6 @@ def test_the_page_says_each_setting_in_words_with_its_default_and_bounds(
     assert "Least similarity" in page
 
 
-@pytest.mark.req("S2-HYB-05")
 @pytest.mark.req("S2-HYB-04")
 def test_a_weighted_sum_is_called_what_it_is(client: Client) -> None:
     """And without a reranker confidence says that it rests on similarity (R10)."""
@@ -91,6 +90,7 @@ def test_a_weighted_sum_is_called_what_it_is(client: Client) -> None:
     assert found.confidence.basis is Basis.SIMILARITY
 
 
+@pytest.mark.req("S2-HYB-05")
 def test_a_small_corpus_is_told_of_the_search_by_words(client: Client) -> None:
     hint = "searching by words alone often finds as much"
     assert hint not in client.get(reverse(PAGE)).content.decode()
