@@ -17,7 +17,7 @@ from approvals.models.question import Channel, Gap, State
 from approvals.notifying import notify
 from knowledge.language import language_of
 from knowledge.models.source import SourceState
-from retrieval.interaction import LANGUAGES
+from knowledge.terms import LANGUAGES
 from retrieval.models import Interaction
 from retrieval.models.log import Door
 

@@ -117,8 +117,8 @@ _YEAR = re.compile(r"(?:^|[-/])(?:19|20)[0-9]{2}$")
 class Mark:
     """A detail that may be personal: `text` is what stands at `start` to `end`.
 
-    `kind` is one of those in WHY, `why` says so in words. `place` is "question" or "answer"
-    where both were looked at.
+    `kind` is one of those in WHY, `why` says so in words. `place` is "question" or
+    "answer" where both were looked at.
     """
 
     kind: str

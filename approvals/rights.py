@@ -17,7 +17,8 @@ from knowledge.models import KnowledgeBase, User
 
 ANSWER: Final = "approvals.answer_pendingquestion"
 APPROVE: Final = "approvals.approve_pendingquestion"
-_BACKEND: Final = "django.contrib.auth.backends.ModelBackend"
+# Where roles and rights are looked up for many people at once.
+BACKEND: Final = "django.contrib.auth.backends.ModelBackend"
 
 
 def holder_of(actor: User, right: str) -> User:
@@ -74,9 +75,9 @@ def barred(pending: PendingQuestion, event: Event) -> int | None:
 
 
 class Rights:
-    """`may_act` and `may_do` for many people and questions: each right and base is asked once.
+    """`may_act` and `may_do` for many people and questions.
 
-    It knows what held when it was first asked, so it lives for one round.
+    Each right and each knowledge base is asked for once. It knows what held when it was first asked, so it lives for one round.
     """
 
     def __init__(self) -> None:
@@ -104,7 +105,7 @@ class Rights:
     def holders_of(self, right: str) -> frozenset[int]:
         """Return the ids of those who hold a right, by role or by themselves."""
         if right not in self._holders:
-            people = User.objects.with_perm(right, backend=_BACKEND)
+            people = User.objects.with_perm(right, backend=BACKEND)
             self._holders[right] = frozenset(people.values_list("pk", flat=True))
         return self._holders[right]
 

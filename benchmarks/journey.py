@@ -1,4 +1,4 @@
-"""The main journey against a running portal: `python -m benchmarks.journey`.
+"""`make bench-journey`: the main journey against a running portal.
 
 Signs in to the admin with a real Chromium, uploads a file that is new to the portal
 through the upload form, waits until the worker has it ready, asks for it in another

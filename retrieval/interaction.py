@@ -17,7 +17,6 @@ from knowledge.inference.tokens import Floats, best_match, shifted, unpack
 from knowledge.sentences import split_sentences
 from knowledge.terms import content_words, question_language, words
 
-LANGUAGES = ("en", "pl", "ro", "ru", "vi")
 FUNCTION_WEIGHT, NAME_WEIGHT = 0.2, 1.25
 # What a word of a sentence counts that only tells, beside one that asks. Measured with
 # such a sentence put before 100 questions (docs/models.md).

@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from approvals import actions
 from approvals.errors import ApprovalError
 from approvals.models import PendingQuestion
-from approvals.rights import ANSWER
+from approvals.rights import ANSWER, BACKEND
 from knowledge.access import who_may_some
 from knowledge.admin.parts import is_key
 from knowledge.models import KnowledgeBase, User
@@ -68,9 +68,7 @@ def colleagues_of(actor: User) -> list[User]:
     bases = KnowledgeBase.objects.administered_by(actor)
     own = list(bases.values_list("pk", flat=True))
     people = list(
-        User.objects.with_perm(
-            ANSWER, backend="django.contrib.auth.backends.ModelBackend"
-        )
+        User.objects.with_perm(ANSWER, backend=BACKEND)
         .filter(is_staff=True)
         .order_by("username")
     )

@@ -166,8 +166,9 @@ class LearnedItem(models.Model):
 
     `seen` counts the signals behind it, `usage_count` the answers that used it,
     `failures` those of the last 30 days that did not help. Bank details are taken out
-    of `term` and `value` whatever the log keeps: they are shown to others (R16). `digest` is the SHA-256 of what makes it
-    this item and no other (`retrieval.promoting.identity`).
+    of `term` and `value` whatever the log keeps: they are shown to others (R16).
+    `digest` is the SHA-256 of what makes it this item and no other
+    (`retrieval.promoting.identity`).
     """
 
     kind = models.CharField(_("kind"), max_length=10, choices=LESSONS)

@@ -16,9 +16,15 @@ from knowledge.actions import switch_source
 from knowledge.indexes import VectorIndex, existing, tune
 from knowledge.models import KnowledgeBase, Passage, PassageVector, Source, User
 from knowledge.permissions import Access, Reader, grant
-from retrieval.branches import by_meaning, plan_meaning
+from retrieval.branches import (
+    MeaningPlan,
+    by_meaning,
+    plan_meaning,
+    reading_of_indexes,
+)
 from retrieval.reach import Reach
 from retrieval.search import search
+from retrieval.sizes import Size
 from tests.factories import UserFactory
 
 PASSAGES = 1600
@@ -109,6 +115,22 @@ def test_indexes_are_made_anew_as_lists_where_a_setting_says_so(
     assert len(plan_meaning(reach, world.space).by_index) == 3
     check(world, reach, visible)
     assert tune().made == tune().dropped == ()
+
+
+@pytest.mark.parametrize(
+    ("rows", "held", "probes"),
+    [(15_000, 200, 10), (62_500, 625, 12), (500_000, 800, 100), (4_000_000, 800, 400)],
+)
+def test_a_larger_index_is_read_further(
+    rows: int, held: int, probes: int, settings: Settings
+) -> None:
+    reach = Reach(frozenset({1}), None, (), {1: Size(1, {1: (rows, rows)}, None)})
+    plan = MeaningPlan(by_index=(1,))
+    assert f"hnsw.ef_search = {held}" in reading_of_indexes(reach, plan, 50)
+    hides_some = MeaningPlan(by_index=(1,), sees_all=False)
+    assert "hnsw.ef_search = 1000" in reading_of_indexes(reach, hides_some, 50)
+    settings.STRATA_VECTOR_INDEX = "ivfflat"
+    assert f"ivfflat.probes = {probes}" in reading_of_indexes(reach, plan, 50)
 
 
 @pytest.mark.req("REL-S2", "D21")
