@@ -103,6 +103,8 @@ def test_the_keyboard_alone_asks_and_opens(
     page.keyboard.type(QUESTION)
     page.keyboard.press("Enter")
     expect(page.locator(".answer")).to_be_visible()
+    # The keys work once the page's scripts have run, which is after it is seen.
+    page.wait_for_load_state()
     page.keyboard.press("j")
     expect(page.locator("[data-item-link]").first).to_be_focused()
     page.keyboard.press("Enter")

@@ -104,6 +104,8 @@ def test_a_gap_becomes_knowledge_through_a_person(
     staff.keyboard.press("j")
     staff.keyboard.press("Enter")
     expect(staff.get_by_role("heading", name=ASKED)).to_be_visible()
+    # The keys work once the page's scripts have run, which is after it is seen.
+    staff.wait_for_load_state()
     staff.keyboard.press("a")
     answer = staff.locator("textarea[name=answer]")
     expect(answer).to_be_focused()

@@ -152,6 +152,8 @@ def test_the_keyboard_alone_leads_to_a_passage(
     page.keyboard.press("Enter")
     links = page.locator("[data-item-link]")
     expect(links.first).to_be_visible()
+    # The keys work once the page's scripts have run, which is after it is seen.
+    page.wait_for_load_state()
     page.keyboard.press("j")
     expect(links.nth(0)).to_be_focused()
     page.keyboard.press("j")
@@ -160,6 +162,7 @@ def test_the_keyboard_alone_leads_to_a_passage(
     expect(links.nth(0)).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("mark#cited")).to_be_in_viewport()
+    page.wait_for_load_state()
     page.keyboard.press("o")
     expect(page.locator("iframe")).to_be_visible()
     expect(page.locator("mark#cited")).to_be_in_viewport()

@@ -1,24 +1,21 @@
 """The portal's page for asking, with and without a language model."""
 
-import asyncio
 import re
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from asgiref.sync import sync_to_async
-from django.db import connections
 from django.test import AsyncClient, Client
 from pytest_django.fixtures import Settings
 
-from knowledge.models import Layer, User
+from knowledge.models import Layer
 from knowledge.models.knowledge_base import AnswerMode
 from retrieval.drafting import NOT_THERE
 from retrieval.models import Interaction, Receipt
 from tests import servers
+from tests.asynchronous import play
 from tests.cast import Cast
 from tests.servers import LanguageModel, LocalServer
 from tests.stored_corpus import CANARY, Corpus
@@ -273,7 +270,7 @@ class TestItComesAsItGoes:
 
         with LanguageModel(slowly, FACT) as server:
             point_to(server, settings)
-            parts = run(read, cast.granted.user)
+            parts = play(read, cast.granted.user)
         page = "".join(parts)
         steps = re.findall("<li>([A-Z][^<]+)</li>", page.partition("<ol")[2])
         assert steps[:2] == ["Preparing the searches", "Searching the documents"]
@@ -294,7 +291,7 @@ class TestItComesAsItGoes:
 
         with LanguageModel('["complaints"]', FACT) as server:
             point_to(server, settings)
-            run(leave, cast.granted.user)
+            play(leave, cast.granted.user)
         # The thread was let go on to its end.
         assert Interaction.objects.count() == 1
 
@@ -311,22 +308,6 @@ class TestItComesAsItGoes:
             response: Any = await client.get(f"/ask/?{address}")
             return b"".join([p async for p in response.streaming_content]).decode()
 
-        page = run(read, cast.granted.user)
+        page = play(read, cast.granted.user)
         assert "Name at most 200 layers." in page
         assert page.rstrip().endswith("</html>")
-
-
-def run(play: Callable[[AsyncClient], Any], user: User | None) -> Any:
-    """Run a scene under ASGI, signed in, in a thread without an event loop."""
-    assert user is not None
-
-    async def scene() -> Any:
-        client = AsyncClient()
-        await client.aforce_login(user)
-        try:
-            return await play(client)
-        finally:
-            await sync_to_async(connections.close_all)()
-
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(asyncio.run, scene()).result()

@@ -7,7 +7,6 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.test import AsyncClient, Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
@@ -29,6 +28,7 @@ from retrieval.retention import age_log
 from retrieval.search import search
 from retrieval.tuning import SearchType, current, with_values
 from retrieval.why import causes_of, expected
+from tests.asynchronous import play
 from tests.factories import (
     PassageFactory,
     StaffFactory,
@@ -377,20 +377,19 @@ def test_the_export_holds_what_its_reader_may_see_and_is_recorded(
     assert client.post(where, {"format": "exe"}).status_code == 404
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.req("S2-LOG-01")
 def test_the_export_is_streamed_where_requests_are_served_asynchronously(
     asker: Reader, auditor: User
 ) -> None:
     ask(asker, "lift")
-    client = AsyncClient()
-    client.force_login(auditor)
 
-    async def told() -> bytes:
+    async def read(client: AsyncClient) -> bytes:
         where = "/admin/retrieval/searchlog/export/"
-        response = await client.post(where, {"format": "jsonl"})
+        response: Any = await client.post(where, {"format": "jsonl"})
         return b"".join([part async for part in response.streaming_content])
 
-    assert json.loads(async_to_sync(told)())["question"] == "lift"
+    assert json.loads(play(read, auditor))["question"] == "lift"
 
 
 @pytest.mark.req("S2-LOG-02")
