@@ -10,10 +10,8 @@ the topics asked for lie outside of what the reader may see.
 through the indexes that the product keeps and row by row elsewhere, with no condition
 but the knowledge bases. Bare and hybrid searches take turns.
 
-The probe asks the same queries before and after passages on their very topics, with
-their very words, come into knowledge bases that the reader may not search and into
-sources of the reader's own that are switched off: ids, scores and order must stay, and
-so must the time (REL-E5b). `rerank_p95_ms` is what reranking the best twenty adds.
+`benchmarks.probing` tells whether passages out of reach can be noticed (REL-E5b).
+`rerank_p95_ms` is what reranking the best twenty adds.
 """
 
 from __future__ import annotations
@@ -38,8 +36,8 @@ SHARES = {"100": 1.0, "10": 0.1, "1": 0.01, "0.1": 0.001}
 TOP = 10
 SEED = 20_261_130
 WARM_UP = 5
-# The probe: so many queries, each so often, and so many hidden passages on their topics.
-PROBED, REPEATS, HIDDEN = 12, 7, 300
+# So many queries of the probe.
+PROBED = 12
 RERANKED, TOKENS, QUERY_TOKENS = 60, 200, 16
 
 
@@ -91,6 +89,7 @@ def measure_world(passages: int) -> None:
 
 def measure(passages: int) -> dict[str, Any]:
     """Return the figures of one world."""
+    from benchmarks.probing import probe
     from benchmarks.world import load
     from knowledge.indexes import tune
 
@@ -100,13 +99,14 @@ def measure(passages: int) -> dict[str, Any]:
     say(f"{passages:,} passages stand after {perf_counter() - started:.0f} s")
     count = 60 if passages > 100_000 or is_small() else 150
     readers = {name: make_reader(world, share) for name, share in SHARES.items()}
+    probed = make_queries(world, readers["10"], PROBED * 2)[1::2]
     measured = {
         name: measure_reader(world, reader, count) for name, reader in readers.items()
     }
     return {
         **summarise(measured),
         "rerank_p95_ms": measure_reranking(world, readers["100"]),
-        "probe": probe(world, readers["10"]),
+        "probe": probe(world, readers["10"], probed),
     }
 
 
@@ -338,121 +338,6 @@ def measure_reranking(world: World, reader: Reader) -> float:
                 ignore_conflicts=True,
             )
     return round(percentile(times, 95), 2)
-
-
-# --- Whether hidden rows can be noticed -------------------------------------------
-
-
-def probe(world: World, reader: Reader) -> dict[str, Any]:
-    """Return what hidden passages on a reader's topics change: nothing, it must be."""
-    queries = make_queries(world, reader, PROBED * 2)[1::2]
-    hide_on(world, reader, [])
-    before, first = ask_all(reader, world, queries)
-    hide_on(world, reader, queries)
-    after, second = ask_all(reader, world, queries)
-    return {
-        "same": before == after,
-        "hidden_rows": HIDDEN * 2,
-        "time_ratio": round(second / first, 3),
-    }
-
-
-def hide_on(world: World, reader: Reader, queries: Sequence[Query]) -> None:
-    """Put passages like the queries where the reader may not see them; tell the planner.
-
-    Half into a knowledge base out of reach, half into a source of the reader's own
-    that is switched off.
-    """
-    import numpy as np
-    from django.db import connection
-
-    from knowledge.models import Document, KnowledgeBase, Passage, PassageVector, Source
-
-    random = np.random.default_rng(SEED)
-    mine = sorted(reader.searchable)
-    others = [pk for pk in world.knowledge_bases if pk not in reader.searchable]
-    places = [(others[0], True), (mine[0], False)] if queries else []
-    for base_id, enabled in places:
-        base = KnowledgeBase.objects.get(pk=base_id)
-        source = Source.objects.create(
-            knowledge_base=base,
-            layer=base.layers.get(),
-            kind="document",
-            purpose="documentation",
-            title="Hidden",
-            path=f"hidden-{base_id}.md",
-            content_sha256="0" * 64,
-            state="ready",
-            enabled=enabled,
-            passage_count=HIDDEN,
-        )
-        document = Document.objects.create(
-            source=source,
-            knowledge_base=base,
-            title="Hidden",
-            kind="markdown",
-            text="",
-            text_sha256="0" * 64,
-            is_current=True,
-        )
-        asked = [queries[number % len(queries)] for number in range(HIDDEN)]
-        passages = Passage.objects.bulk_create(
-            Passage(
-                knowledge_base=base,
-                layer_id=source.layer_id,
-                source=source,
-                document=document,
-                ordinal=number,
-                start=0,
-                end=len(query.text),
-                text=query.text,
-                line_start=1,
-                line_end=1,
-                embedded_sha256=f"{number:064x}",
-                terms=query.text,
-            )
-            for number, query in enumerate(asked)
-        )
-        PassageVector.objects.bulk_create(
-            PassageVector(
-                space=world.space,
-                passage=passage,
-                knowledge_base_id=base_id,
-                dimension=world.space.dimension,
-                embedded_sha256=passage.embedded_sha256,
-                embedding=np.array(query.vector)
-                + random.normal(size=len(query.vector)) * 0.002,
-            )
-            for passage, query in zip(passages, asked, strict=True)
-        )
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE")
-
-
-def ask_all(
-    reader: Reader, world: World, queries: Sequence[Query]
-) -> tuple[list[list[tuple[Any, ...]]], float]:
-    """Return what each query finds, and the time (ms) that all take, undisturbed."""
-    from retrieval.cache import forget_all
-    from retrieval.search import search
-
-    found, total = [], 0.0
-    for query in queries:
-        times = []
-        for _ in range(REPEATS):
-            forget_all()
-            started = perf_counter()
-            result = search(
-                reader,
-                query.text,
-                top_k=TOP,
-                query_vector=query.vector,
-                query_model=world.space.model_id,
-            )
-            times.append(1000 * (perf_counter() - started))
-        found.append([(hit.passage_id, hit.score, hit.branches) for hit in result.hits])
-        total += min(times)
-    return found, total
 
 
 # --- Figures -------------------------------------------------------------------
