@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.conf import settings
 from django.utils import timezone
 from django_q.tasks import async_task
 
@@ -24,15 +25,15 @@ from approvals.chains import MOST_MISSES, PAUSE
 from approvals.models import SettlingMark
 from approvals.pauses import is_pausing
 from knowledge.models import WorkerBeat
-from knowledge.vitals import leave_sign
+from knowledge.vitals import leave_sign, shown, tasks_wait
 
 logger = logging.getLogger(__name__)
 
 # How often the watchdog looks (seconds).
 SECONDS: Final = 5.0
-# A round that gave no sign for so long was lost, with its queue row or its worker.
+# A round that nobody has begun after so long was lost, however full the queue is.
 LOST: Final = timedelta(minutes=10)
-# The signs of a round: before each of its parts, and at its end.
+# The signs of a round: as long as it goes on, and at its end.
 BEAT: Final = "gate"
 ENDED: Final = "gate ended"
 
@@ -62,7 +63,10 @@ class Rounds:
         if ended is not None and ended >= self.queued_at:
             return False
         last = max(self.queued_at, signs.get(BEAT, self.queued_at))
-        return timezone.now() - last <= LOST
+        if last == self.queued_at and tasks_wait():
+            return timezone.now() - last <= LOST
+        # It was taken, or has begun. Without a sign for so long, its worker was killed.
+        return timezone.now() - last <= timedelta(seconds=settings.STRATA_LEASE_SECONDS)
 
 
 def is_due() -> bool:
@@ -103,11 +107,11 @@ def go_round() -> None:
         notifying.send_due,
         likeness.learn_wordings,
     )
-    for act in acts:
-        leave_sign(BEAT)
-        try:
-            act()
-        except Exception:
-            # What fails must not keep the rest from its turn.
-            logger.exception("a part of the gate's round failed")
+    with shown(BEAT):
+        for act in acts:
+            try:
+                act()
+            except Exception:
+                # What fails must not keep the rest from its turn.
+                logger.exception("a part of the gate's round failed")
     leave_sign(ENDED)

@@ -7,7 +7,7 @@ from knowledge import indexes
 from knowledge.ingest import run_ingest
 from knowledge.reindexing import rewrite_terms
 from knowledge.upkeep import clean
-from knowledge.vitals import CLUSTER, leave_sign, shown_upkeep
+from knowledge.vitals import CLUSTER, UPKEEP, leave_sign, shown
 
 
 def beat() -> None:
@@ -24,7 +24,7 @@ def ingest_source(run_id: int) -> str:
 def sweep() -> None:
     """Delete what is past its keeping time, and files that no row names."""
     leave_sign(CLUSTER)
-    with shown_upkeep():
+    with shown(UPKEEP):
         clean()
 
 
@@ -35,6 +35,6 @@ def tune() -> None:
     bases.
     """
     leave_sign(CLUSTER)
-    with shown_upkeep():
+    with shown(UPKEEP):
         rewrite_terms()
         indexes.tune()

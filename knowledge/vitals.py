@@ -31,15 +31,23 @@ def leave_sign(name: str) -> None:
     WorkerBeat.objects.update_or_create(name=name, defaults={"at": Now()})
 
 
+def tasks_wait() -> bool:
+    """Tell whether the queue holds a task that nobody has taken."""
+    return bool(OrmQ.objects.filter(lock__lte=timezone.now()).exists())
+
+
 @contextmanager
-def shown_upkeep() -> Iterator[None]:
-    """Show from a thread of its own that upkeep goes on, however long it takes."""
+def shown(name: str) -> Iterator[None]:
+    """Show from a thread of its own that some work goes on, however long it takes.
+
+    The thread dies with the process, so a killed worker's signs end by themselves.
+    """
     over = threading.Event()
 
     def show() -> None:
         while True:
             try:
-                leave_sign(UPKEEP)
+                leave_sign(name)
             except DatabaseError:
                 # The next round tries again, on a new connection.
                 connection.close()
@@ -47,7 +55,7 @@ def shown_upkeep() -> Iterator[None]:
                 break
         connection.close()
 
-    thread = threading.Thread(target=show, daemon=True, name="upkeep")
+    thread = threading.Thread(target=show, daemon=True, name=name)
     thread.start()
     try:
         yield

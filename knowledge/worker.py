@@ -29,7 +29,7 @@ from django_q.tasks import async_task
 
 from knowledge.runs import due_runs, group_name, hand_back, held_runs
 from knowledge.upkeep import EVERY
-from knowledge.vitals import vital_signs
+from knowledge.vitals import tasks_wait, vital_signs
 
 logger = logging.getLogger(__name__)
 
@@ -283,11 +283,6 @@ def queue_if_idle(task: str) -> None:
     """Queue a task unless others wait already: each of them is a sign of life too."""
     if not tasks_wait():
         async_task(task, save=False)
-
-
-def tasks_wait() -> bool:
-    """Tell whether the queue holds a task that nobody has taken."""
-    return bool(OrmQ.objects.filter(lock__lte=timezone.now()).exists())
 
 
 def sweep_runs() -> None:

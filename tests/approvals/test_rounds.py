@@ -33,6 +33,7 @@ def reminded() -> None:
     leave_sign("reminding")
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_round_is_queued_when_something_is_due_and_none_waits() -> None:
     look = Rounds()
     look()
@@ -69,10 +70,17 @@ def test_a_round_that_was_lost_is_queued_again() -> None:
         at=timezone.now() - timedelta(minutes=11),
     )
     look()
+    # While it waits in the queue, another one would only wait behind it.
+    look.queued_at = timezone.now() - timedelta(minutes=9)
+    look()
+    assert OrmQ.objects.count() == 1
+
+    # It was taken, and whoever took it gave no sign.
     OrmQ.objects.all().delete()
+    look.queued_at = timezone.now() - timedelta(seconds=25)
     look()
     assert not OrmQ.objects.exists()
-    look.queued_at = timezone.now() - timedelta(minutes=11)
+    look.queued_at = timezone.now() - timedelta(seconds=35)
     look()
     assert OrmQ.objects.count() == 1
 
@@ -87,7 +95,7 @@ def test_no_round_is_queued_while_one_goes_on() -> None:
     )
     look = Rounds()
     look.queued_at = now - timedelta(minutes=30)
-    going_on = WorkerBeat.objects.create(name=BEAT, at=now - timedelta(minutes=9))
+    going_on = WorkerBeat.objects.create(name=BEAT, at=now - timedelta(seconds=25))
     WorkerBeat.objects.create(name=ENDED, at=now - timedelta(minutes=31))
     look()
     assert not OrmQ.objects.exists()
@@ -98,7 +106,7 @@ def test_no_round_is_queued_while_one_goes_on() -> None:
     # Its worker was killed.
     look.queued_at = now - timedelta(minutes=30)
     WorkerBeat.objects.filter(name=ENDED).delete()
-    going_on.at = now - timedelta(minutes=11)
+    going_on.at = now - timedelta(seconds=35)
     going_on.save()
     look()
     assert OrmQ.objects.count() == 2
