@@ -31,16 +31,20 @@ MOST_DIMENSIONS = {"vector": 2000, "halfvec": 4000}
 # An index outlives a shrinking knowledge base down to this share of the size that
 # earns one, so that it does not come and go with every file.
 KEEP_SHARE = 0.5
-# A denser graph than the extension's own choice (16 and 64): it finds the nearest also
-# where the rows beside the query are hidden, see retrieval/branches.py.
-GRAPH = "m = 24, ef_construction = 128"
+# (m, ef_construction) of a graph: denser than the extension's own choice (16, 64), so
+# that the nearest are found also where the rows beside the query are hidden, see
+# retrieval/branches.py; and denser still from so many rows on, among which more lie far
+# from everything that is asked.
+GRAPH, DENSE_GRAPH = (24, 128), (32, 256)
+DENSE_FROM = 100_000
 # Of an ivfflat index: a list for so many rows, up to a million of them, and a list for
 # each of the square root's beyond, as the extension advises.
 ROWS_A_LIST, MOST_ROWS_BY_LIST = 1000, 1_000_000
 BY_LISTS = "_by_lists"
-# Memory for building one index: what its graph needs, within these bounds (MiB).
-LEAST_MEMORY, MOST_MEMORY = 64, 1024
-BYTES_BESIDE_VECTOR = 500
+# Memory for building one index: what its graph needs, within these bounds (MiB). A row
+# has its vector there, and the places of twice m neighbours with their distances.
+LEAST_MEMORY, MOST_MEMORY = 64, 2048
+BYTES_A_NEIGHBOUR = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +188,13 @@ def sizes(spaces: Collection[EmbeddingSpace]) -> dict[VectorIndex, int]:
 def make(index: VectorIndex, space: EmbeddingSpace, rows: int) -> None:
     """Build one index while reads and writes go on."""
     kind = str(compared_as(space.dimension))
-    megabytes = rows * (4 * space.dimension + BYTES_BESIDE_VECTOR) // 2**20
-    memory = min(max(megabytes, LEAST_MEMORY), MOST_MEMORY)
     operators = f"{kind.partition('(')[0]}_cosine_ops"
-    built = GRAPH if index.method == "hnsw" else f"lists = {lists_of(rows)}"
+    neighbours, held = graph_of(rows)
+    built = f"m = {neighbours}, ef_construction = {held}"
+    if index.method == "ivfflat":
+        built = f"lists = {lists_of(rows)}"
+    each = 4 * space.dimension + 2 * neighbours * BYTES_A_NEIGHBOUR
+    memory = min(max(rows * each // 2**20, LEAST_MEMORY), MOST_MEMORY)
     with connection.cursor() as cursor:
         cursor.execute(f"SET maintenance_work_mem = '{memory}MB'")
         cursor.execute(
@@ -196,6 +203,11 @@ def make(index: VectorIndex, space: EmbeddingSpace, rows: int) -> None:
             f"WHERE knowledge_base_id = {index.knowledge_base_id} "
             f"AND space_id = {index.space_id}"
         )
+
+
+def graph_of(rows: int) -> tuple[int, int]:
+    """Return m and ef_construction of an hnsw index over so many rows."""
+    return GRAPH if rows < DENSE_FROM else DENSE_GRAPH
 
 
 def lists_of(rows: int) -> int:

@@ -46,12 +46,13 @@ KEYED_SHARE = 0.9
 # Candidates that an index search holds ready: at least EF_SEARCH, and one for so many
 # rows of the largest index. Measured where the nearest lie no nearer than much else
 # (recall at ten, by 200, 400, 800 candidates): .973, .988, .998 with 62,500 rows in the
-# largest index, .91, .943, .973 with 500,000, where more would cost more than it finds.
+# largest index, .91, .943, .973 with 500,000; by 800 and 1,000 there, of the largest
+# index alone in its denser graph, .905 and .945. The extension allows no more.
 # Where an index holds rows that must not be returned, these can all lie nearer to the
-# query than any other, so as many are held as the extension allows. Beyond so many such
+# query than any other, so the most are held. Beyond so many such
 # rows it loses others, measured on topics that are hidden as a whole: recall 0.7 to 1.0
 # for 300 to 2,000 of 50,000. The knowledge base is then compared row by row.
-EF_SEARCH, EF_SEARCH_MOST, EF_SEARCH_UNSEEN = 200, 800, 1000
+EF_SEARCH, EF_SEARCH_MOST = 200, 1000
 ROWS_A_CANDIDATE = 100
 MOST_UNSEEN = 300
 # Of the lists of an ivfflat index so many are read.
@@ -155,7 +156,7 @@ def reading_of_indexes(reach: Reach, plan: MeaningPlan, count: int) -> list[str]
 def held_ready(reach: Reach, plan: MeaningPlan) -> int:
     """Return how many candidates the searches of a plan's indexes hold ready."""
     if not plan.sees_all:
-        return EF_SEARCH_UNSEEN
+        return EF_SEARCH_MOST
     largest = max((reach.sizes[pk].total for pk in plan.by_index), default=0)
     return min(max(EF_SEARCH, largest // ROWS_A_CANDIDATE), EF_SEARCH_MOST)
 
