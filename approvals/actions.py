@@ -30,9 +30,11 @@ from approvals.notifying import notify
 from approvals.publishing import chosen_layer, put_in, take_out
 from approvals.rights import APPROVE, may_act, refuse_foreign
 from approvals.texts import (
+    ALSO_ASKED,
     cleaned_answer,
     cleaned_question,
     cleaned_reason,
+    cleaned_wordings,
     refuse_personal,
     required_reason,
 )
@@ -127,6 +129,7 @@ def propose_answer(
     actor: User,
     question: str,
     answer: str,
+    also_asked: Sequence[str] = (),
     layer: Layer | None = None,
     expected_version: int | None = None,
     kept_marks: Sequence[str] = (),
@@ -135,14 +138,16 @@ def propose_answer(
 
     Published at once, or after somebody else approved it: where the deployment asks for
     four eyes, or where the person may not approve. Without a `layer` there must be only
-    one knowledge base that it can go to. `kept_marks` are the texts of marks that the
-    person keeps on purpose.
+    one knowledge base that it can go to. By the wordings in `also_asked`, in any
+    language, it is found too. `kept_marks` are the texts of marks that the person keeps
+    on purpose.
     """
     return write_answer(
         pending,
         actor=actor,
         question=question,
         answer=answer,
+        also_asked=also_asked,
         layer=layer,
         expected_version=expected_version,
         kept_marks=kept_marks,
@@ -157,6 +162,7 @@ def change_answer(
     actor: User,
     question: str,
     answer: str,
+    also_asked: Sequence[str] = (),
     layer: Layer | None = None,
     expected_version: int | None = None,
     kept_marks: Sequence[str] = (),
@@ -171,6 +177,7 @@ def change_answer(
         actor=actor,
         question=question,
         answer=answer,
+        also_asked=also_asked,
         layer=layer,
         expected_version=expected_version,
         kept_marks=kept_marks,
@@ -186,6 +193,7 @@ def write_answer(
     actor: User,
     question: str,
     answer: str,
+    also_asked: Sequence[str],
     layer: Layer | None,
     expected_version: int | None,
     kept_marks: Sequence[str],
@@ -194,15 +202,18 @@ def write_answer(
 ) -> PendingQuestion:
     """Keep what was written, and publish it where nobody else has to approve it."""
     asked, text = cleaned_question(question), cleaned_answer(answer)
-    refuse_personal(asked, text, kept_marks)
+    wordings = cleaned_wordings(also_asked, asked)
+    written = {"question": asked, "answer": text, ALSO_ASKED: "\n".join(wordings)}
+    refuse_personal(written, kept_marks)
     with acting(
         pending, actor, tried, states=states, expected_version=expected_version
     ) as act:
         row, person = act.row, act.person
         row.layer = chosen_layer(row, person, layer)
-        if row.state == State.APPROVED and not differs(row, asked, text):
+        if row.state == State.APPROVED and not differs(row, asked, text, wordings):
             raise ApprovalError(_("Nothing is changed."))
         row.question_as_answered, row.answer = asked, text
+        row.also_asked = wordings
         row.author, row.answered_at = person, timezone.now()
         row.four_eyes = settings.STRATA_FOUR_EYES
         row.state = State.PENDING
@@ -216,11 +227,14 @@ def write_answer(
     return row
 
 
-def differs(row: PendingQuestion, asked: str, text: str) -> bool:
+def differs(
+    row: PendingQuestion, asked: str, text: str, wordings: Sequence[str]
+) -> bool:
     """Tell whether anything of a published answer would change."""
     here = row.source.layer_id if row.source is not None else None
     moved = row.layer is not None and row.layer.pk != here
-    return moved or (asked, text) != (row.question_as_answered, row.answer)
+    here_now = (row.question_as_answered, row.answer, row.also_asked)
+    return moved or (asked, text, list(wordings)) != here_now
 
 
 @once_more
@@ -331,6 +345,7 @@ def go_back_to_pending(row: PendingQuestion) -> None:
 def forget_answer(row: PendingQuestion) -> None:
     """Take what was written off a question."""
     row.answer = row.question_as_answered = ""
+    row.also_asked = []
     row.layer = row.source.layer if row.source is not None else None
     row.author = row.answered_at = row.approved_by = row.approved_at = None
     row.four_eyes = False

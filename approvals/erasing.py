@@ -31,10 +31,16 @@ def erase(erasure: Erasure) -> None:
         return
     rows = PendingQuestion.objects.filter(source=erasure.source_id)
     rows.filter(state=State.PENDING).update(
-        answer="", question_as_answered="", author=None, answered_at=None
+        answer="",
+        question_as_answered="",
+        also_asked=[],
+        author=None,
+        answered_at=None,
     )
     # An approved answer is never empty; the next round takes the rest off.
-    rows.filter(state=State.APPROVED).update(answer="–", question_as_answered="")
+    rows.filter(state=State.APPROVED).update(
+        answer="–", question_as_answered="", also_asked=[]
+    )
 
 
 def forget_wordings() -> int:

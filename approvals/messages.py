@@ -107,6 +107,13 @@ def question_message(
             f"    {scrub(pending.question_as_answered)}",
             *(f"    {line}" for line in scrub(pending.answer).split("\n")),
         ]
+        if pending.also_asked:
+            lines += [
+                "",
+                _("It would be found by these wordings, too:"),
+                "",
+                *(f"    {scrub(each)}" for each in pending.also_asked),
+            ]
     lines += ["", _("See it in the portal: %(link)s") % {"link": link_to(pending)}]
     if takes_replies(notification.contact):
         lines += ["", how_to_reply(pending)]

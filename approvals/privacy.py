@@ -11,7 +11,7 @@ numbers by phonenumbers, identity numbers by python-stdnum, names by
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
@@ -117,8 +117,8 @@ _YEAR = re.compile(r"(?:^|[-/])(?:19|20)[0-9]{2}$")
 class Mark:
     """A detail that may be personal: `text` is what stands at `start` to `end`.
 
-    `kind` is one of those in WHY, `why` says so in words. `place` is "question" or
-    "answer" where both were looked at.
+    `kind` is one of those in WHY, `why` says so in words. `place` is the name of the text
+    where several were looked at.
     """
 
     kind: str
@@ -161,17 +161,17 @@ def marks_in(text: str) -> tuple[Mark, ...]:
 
 
 def check_answer(
-    question: str, answer: str, kept: Sequence[str] = ()
+    texts: Mapping[str, str], kept: Sequence[str] = ()
 ) -> tuple[Mark, ...]:
     """Return the marks that are still to be removed, or to be kept on purpose.
 
-    `kept` are the texts of marks that a person has looked at and keeps; nothing is left
+    `texts` are what is to be published, by the names of their places. `kept` are the texts of marks that a person has looked at and keeps; nothing is left
     where all are.
     """
     allowed = {_folded(each) for each in kept}
     return tuple(
         replace(mark, place=place)
-        for place, text in (("question", question), ("answer", answer))
+        for place, text in texts.items()
         for mark in marks_in(text)
         if _folded(mark.text) not in allowed
     )

@@ -16,6 +16,7 @@ from knowledge.actions import (
     replace_source,
     upload_source,
 )
+from knowledge.frontmatter import ASKED_AS
 from knowledge.models import KnowledgeBase, Layer, Source, User
 from knowledge.models.source import Purpose, SourceKind
 
@@ -93,15 +94,19 @@ def take_out(row: PendingQuestion, *, actor: User | None) -> None:
 def document_of(row: PendingQuestion) -> str:
     """Return the answer as a document whose title is the question.
 
-    What is found by is both, since a passage is indexed with its title; what is quoted
-    is the answer alone, so that no question is ever quoted as an answer (D8).
+    What is found by is both, since a passage is indexed with its title, and with the
+    other wordings of the question; what is quoted is the answer alone, so that no
+    question is ever quoted as an answer (D8).
     """
+    values: dict[str, str | list[str]] = {
+        "title": row.question_as_answered,
+        "updated": timezone.localdate().isoformat(),
+        "answer": str(row.public_id),
+    }
+    if row.also_asked:
+        values[ASKED_AS] = list(row.also_asked)
     head = yaml.safe_dump(
-        {
-            "title": row.question_as_answered,
-            "updated": timezone.localdate().isoformat(),
-            "answer": str(row.public_id),
-        },
+        values,
         allow_unicode=True,
         sort_keys=False,
         width=10_000,

@@ -1,7 +1,8 @@
 """The YAML head of a Markdown or text document, and what is read from it.
 
 Keys with a meaning: `title`, `updated` (preferred) and `date` for the document's
-date, `supersedes` for the files that it replaces. The others are kept as they are.
+date, `supersedes` for the files that it replaces, in an approved answer `asked_as` for
+other wordings of its question. The others are kept as they are.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ MAX_KEYS = 100
 MAX_VALUE_LENGTH = 2_000
 MAX_LIST_LENGTH = 200
 MAX_DEPTH = 16
+
+ASKED_AS = "asked_as"
 
 FrontMatterValue = str | list[str]
 
@@ -86,6 +89,13 @@ def superseded_files(values: Mapping[str, FrontMatterValue]) -> tuple[str, ...]:
     value = values.get("supersedes", "")
     names: Sequence[str] = value if isinstance(value, list) else value.split(",")
     return tuple(name.strip() for name in names if name.strip())
+
+
+def other_wordings(values: Mapping[str, FrontMatterValue]) -> tuple[str, ...]:
+    """Return the other wordings of the question that an approved answer is for."""
+    value = values.get(ASKED_AS, [])
+    wordings = [value] if isinstance(value, str) else value
+    return tuple(" ".join(each.split()) for each in wordings if each.strip())
 
 
 def _looks_like_yaml(text: str, start: int) -> bool:

@@ -21,6 +21,7 @@ from knowledge.chunking.cutting import chunk_document
 from knowledge.dependents import tell_published
 from knowledge.embedding import gateway, space_for, vectors_stored
 from knowledge.extraction import Extracted, ExtractionError, Limits, extract_in_child
+from knowledge.frontmatter import other_wordings
 from knowledge.inference.gateway import (
     Gateway,
     ModelInfo,
@@ -38,6 +39,7 @@ from knowledge.models import (
 )
 from knowledge.models.ingest import RunState, Stage
 from knowledge.models.ledger import Kind
+from knowledge.models.source import SourceKind
 from knowledge.publishing import (
     Prepared,
     RefusedError,
@@ -194,6 +196,7 @@ def prepare(run: IngestRun, model: Gateway | None, info: ModelInfo | None) -> Pr
         model.count_tokens if model is not None else estimated_tokens,
         window=info.window if info is not None else USUAL_WINDOW,
         reserved=info.reserved if info is not None else USUAL_RESERVED,
+        asked_as=wordings_of(source, extracted),
     )
     if not chunks:
         raise RefusedError(
@@ -213,6 +216,13 @@ def prepare(run: IngestRun, model: Gateway | None, info: ModelInfo | None) -> Pr
         for chunk in chunks
     ]
     return Prepared(extracted, sections, chunks, hashes)
+
+
+def wordings_of(source: Source, extracted: Extracted) -> tuple[str, ...]:
+    """Return the other wordings by which an approved answer is found, of others none."""
+    if source.kind != SourceKind.QA:
+        return ()
+    return other_wordings(extracted.front_matter)
 
 
 def what_is_embedded(extracted: Extracted, chunk: Chunk) -> str:

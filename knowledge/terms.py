@@ -333,9 +333,10 @@ def passage_language(text: str, context: str) -> str:
     """Return the code of the language that a passage seems to be in, or "".
 
     Where its own text is too short to tell, as an answer of one word is, the title and
-    headings above it do.
+    headings above it do, which are the first line of its context.
     """
-    return language_of(text, LANGUAGES) or question_language(context)
+    above = context.partition("\n")[0]
+    return language_of(text, LANGUAGES) or question_language(above)
 
 
 @cache

@@ -8,10 +8,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from approvals.models import PendingQuestion
-from approvals.models.question import LONGEST_ANSWER, LONGEST_PUBLISHED
+from approvals.models.question import (
+    LONGEST_ANSWER,
+    LONGEST_PUBLISHED,
+    MOST_ALSO_ASKED,
+)
+from approvals.texts import ALSO_ASKED
 from knowledge.models import Layer, User
 
-GUARDED = ("question", "answer")
+GUARDED = ("question", "answer", ALSO_ASKED)
 
 
 class AnswerForm(forms.Form):
@@ -38,6 +43,16 @@ class AnswerForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 6, "data-key": "a"}),
     )
 
+    also_asked = forms.CharField(
+        label=gettext_lazy("Other wordings by which it is found, one a line"),
+        help_text=gettext_lazy(
+            "Such as the question in other languages. Nobody is shown them as an answer."
+        ),
+        max_length=MOST_ALSO_ASKED * (LONGEST_PUBLISHED + 2),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 1, "data-short": ""}),
+    )
+
     def __init__(
         self,
         data: Mapping[str, Any] | None = None,
@@ -50,6 +65,7 @@ class AnswerForm(forms.Form):
             "version": pending.version,
             "question": pending.question_as_answered or pending.question,
             "answer": pending.answer,
+            ALSO_ASKED: "\n".join(pending.also_asked),
             "layer": pending.layer_id,
         }
         super().__init__(data, initial=initial, label_suffix="")
@@ -69,6 +85,10 @@ class AnswerForm(forms.Form):
     def guarded(self) -> list[forms.BoundField]:
         """The fields in which what may be personal is marked."""
         return [self[name] for name in GUARDED]
+
+    def other_wordings(self) -> list[str]:
+        """Return the other wordings of a valid form, as they were typed."""
+        return str(self.cleaned_data[ALSO_ASKED]).splitlines()
 
     def chosen_layer(self) -> Layer:
         """Return the layer of a valid form."""

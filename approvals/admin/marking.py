@@ -28,14 +28,13 @@ class ShownMark:
 
 
 def shown_marks(texts: Mapping[str, str], kept: Sequence[str]) -> list[ShownMark]:
-    """Return what is marked in a question and its answer, each wording once.
+    """Return what is marked in texts, by the names of their fields, each wording once.
 
     Raises ScrubbingError where it takes too long.
     """
-    question, answer = texts["question"], texts["answer"]
     places: dict[str, list[Place]] = {}
     reasons: dict[str, str] = {}
-    for mark in check_answer(question, answer):
+    for mark in check_answer(texts):
         reasons.setdefault(mark.text, mark.why)
         places.setdefault(mark.text, []).append(Place(mark.place, mark.start, mark.end))
     return [

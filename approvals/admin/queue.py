@@ -265,6 +265,7 @@ class PendingQuestionAdmin(ScopedAdmin[PendingQuestion]):
                 actor=actor,
                 question=form.cleaned_data["question"],
                 answer=form.cleaned_data["answer"],
+                also_asked=form.other_wordings(),
                 layer=form.chosen_layer(),
                 expected_version=form.cleaned_data["version"],
                 kept_marks=request.POST.getlist("kept"),

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from django.conf import settings
+from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -90,7 +91,14 @@ def story_of(pending: PendingQuestion, user: User, words: str, *, edits: bool) -
     own = PendingQuestion.objects.administered_by(user)
     may_settle = user.has_perm(ANSWER)
     is_written = pending.answer != ""
-    wordings = Wording.objects.filter(pending=pending).exclude(text="").order_by("-at")
+    duplicates = own.filter(original=pending)
+    wordings = (
+        Wording.objects.filter(
+            Q(pending=pending) | Q(pending__in=duplicates.order_by())
+        )
+        .exclude(text="")
+        .order_by("-at")
+    )
     number = wordings.count()
     waits = pending.state == State.PENDING
     similar = similar_questions(pending, user) if waits else []
@@ -109,9 +117,7 @@ def story_of(pending: PendingQuestion, user: User, words: str, *, edits: bool) -
         more_wordings=max(0, number - MOST_WORDINGS),
         knowledge_bases=bases_of(pending, user),
         original=item_of(original, user, words) if original is not None else None,
-        duplicates=[
-            item_of(each, user, words) for each in own.filter(original=pending)
-        ],
+        duplicates=[item_of(each, user, words) for each in duplicates],
         similar=[item_of(each.pending, user, words) for each in similar],
         near=near_of(pending, user),
         source_url=source_address(pending, user),
@@ -273,7 +279,8 @@ def gap_sentence(pending: PendingQuestion) -> str:
     if pending.gap == Gap.OPEN:
         return _(
             "Asked again, it is still not found. Write the question nearer to the words "
-            "in which it was asked, or say more in the answer."
+            "in which it was asked, add these words as another wording, or say more in "
+            "the answer."
         )
     return _("It is asked again once the answer is in the documents.")
 

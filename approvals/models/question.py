@@ -19,6 +19,8 @@ LONGEST_QUESTION = 1000
 LONGEST_PUBLISHED = 300
 LONGEST_ANSWER = 8000
 LONGEST_REASON = 500
+# Further wordings by which an answer is found.
+MOST_ALSO_ASKED = 10
 
 
 class State(models.TextChoices):
@@ -80,8 +82,9 @@ class PendingQuestion(models.Model):
 
     `question` is its first wording, scrubbed (R16), "" once that is past its keeping
     time and nobody answered it. `knowledge_base_ids` is the resolved list of whoever
-    asked, at that time. `answer`, `question_as_answered`, `layer`, `author` and
-    `answered_at` are what was written last. While the state is pending, it waits for an
+    asked, at that time. `answer`, `question_as_answered`, `also_asked`, `layer`,
+    `author` and `answered_at` are what was written last; by `also_asked` the answer is
+    found too, such as by the question in other languages. While the state is pending, it waits for an
     approval by another person where `four_eyes` is set; where there is a `source`
     already, the answer that was approved before still serves. `first_approved_at` is
     since when it has had an approved answer, however often that was changed; a
@@ -138,6 +141,12 @@ class PendingQuestion(models.Model):
     answer = models.TextField(_("answer"), blank=True)
     question_as_answered = models.CharField(
         _("question as it is published"), max_length=LONGEST_PUBLISHED, blank=True
+    )
+    also_asked = ArrayField(
+        models.CharField(max_length=LONGEST_PUBLISHED),
+        verbose_name=_("other wordings"),
+        default=list,
+        blank=True,
     )
     layer = models.ForeignKey(
         Layer,

@@ -1,4 +1,7 @@
-"""What is embedded before a chunk: title, headings above, head of the table."""
+"""What is embedded before a chunk: title, headings above, head of the table.
+
+Of an approved answer also the other wordings of its question, a line for each.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,12 @@ from knowledge.structure.sections import Section
 
 
 class Contexts:
-    """What is embedded before a chunk: title, headings above, head of the table."""
+    """What is embedded before the chunks of one document."""
 
     def __init__(
         self,
         title: str,
+        asked_as: Sequence[str],
         sections: Sequence[Section],
         trail: Sequence[int],
         table_heads: dict[int, str],
@@ -23,6 +27,7 @@ class Contexts:
         room: int,
     ) -> None:
         self._title = " ".join(title.split())[:200]
+        self._asked_as = asked_as
         self._sections = sections
         self._parents = trail
         self._table_heads = table_heads
@@ -38,7 +43,10 @@ class Contexts:
         return self._sections[section].path if section >= 0 else ()
 
     def of(self, units: Sequence[Unit], first: int, last: int) -> str:
-        """Return the context of a chunk, a line for its path and one for its table."""
+        """Return the context of a chunk: a line for its path, one for its table.
+
+        Then come the other wordings of the question, if it has any.
+        """
         path = [part for part in self.path(units, first, last) if _has_word(part)]
         if path and path[0].casefold() == self._title.casefold():
             path = path[1:]
@@ -46,6 +54,7 @@ class Contexts:
         table = units[first].table
         if table >= 0 and first > 0 and units[first - 1].table == table:
             lines.append(self._table_heads[table])
+        lines += self._asked_as
         return "\n".join(line for line in lines if line)
 
     def shorten(self, contexts: Sequence[str]) -> dict[str, str]:

@@ -35,11 +35,12 @@ def chunk_document(
     *,
     window: int,
     reserved: int,
+    asked_as: Sequence[str] = (),
 ) -> list[Chunk]:
     """Return the chunks of a document in reading order.
 
     `window` is the model's window in tokens, `reserved` what its prefix and special
-    tokens take of it. Every character but white space is in at least one chunk; each
+    tokens take of it, `asked_as` other wordings of the question that the title is. Every character but white space is in at least one chunk; each
     chunk's text is `text[start:end]` and, with its context, fits the window.
     """
     room = window - reserved
@@ -51,7 +52,7 @@ def chunk_document(
         for table in set(tables)
         if table >= 0
     }
-    contexts = Contexts(title, sections, trail, heads, counter, room)
+    contexts = Contexts(title, asked_as, sections, trail, heads, counter, room)
     units = units_of(text, blocks, tables, sections, preset, counter, room)
     if not units:
         return []

@@ -100,7 +100,7 @@ def test_leaves_ordinary_lines_alone(text: str) -> None:
 def test_what_is_marked_must_go_or_be_kept_on_purpose() -> None:
     question = "Can Anna Kowalska raise her limit?"
     answer = "Yes: call +48 512 345 678 or write to help@example.com."
-    left = check_answer(question, answer)
+    left = check_answer({"question": question, "answer": answer})
     assert [(mark.place, mark.kind) for mark in left] == [
         ("question", "name"),
         ("answer", "phone"),
@@ -110,8 +110,8 @@ def test_what_is_marked_must_go_or_be_kept_on_purpose() -> None:
         left
     )
     kept = ["anna  kowalska", "+48 512 345 678", "Help@example.com"]
-    assert check_answer(question, answer, kept) == ()
-    assert check_answer("Can one raise a limit?", "Yes, in the branch.") == ()
+    assert check_answer({"question": question, "answer": answer}, kept) == ()
+    assert check_answer({"question": "Can one raise a limit?", "answer": "Yes."}) == ()
     assert quoted_marks(()) == ""
 
 

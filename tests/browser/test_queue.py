@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 from django.utils import timezone
+from playwright.sync_api import expect
 
 from approvals.models import PendingQuestion
 from approvals.models.question import Channel, Gap, State
@@ -188,3 +189,20 @@ def test_the_lock_is_renewed_while_one_writes_and_no_longer(
     assert len([url for url in sent if url.endswith("/lock/")]) == renewed == 2
     with page.expect_request("**/lock/"):
         answer.press("s")
+
+
+def test_words_in_which_it_was_asked_are_taken_over_by_a_button(
+    visit: Visit, shelves: Corpus, approver: User
+) -> None:
+    in_polish = "Gdzie jest winda?"
+    pending = waiting("Where is the lift?", shelves.handbook, wordings=(in_polish,))
+    page = visit.window()
+    visit.sign_in(page, approver)
+    page.goto(reverse("admin:approvals_pendingquestion_change", args=[pending.pk]))
+    field = page.get_by_label("Other wordings by which it is found")
+    field.fill("Lift?")
+    offered = page.get_by_role("button", name=in_polish)
+    for _time in range(2):
+        offered.click()
+    expect(field).to_have_value(f"Lift?\n{in_polish}")
+    expect(field).to_be_focused()

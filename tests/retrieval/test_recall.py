@@ -119,7 +119,12 @@ def test_indexes_are_made_anew_as_lists_where_a_setting_says_so(
 
 @pytest.mark.parametrize(
     ("rows", "held", "probes"),
-    [(15_000, 200, 10), (62_500, 625, 12), (500_000, 1000, 100), (4_000_000, 1000, 400)],
+    [
+        (15_000, 200, 10),
+        (62_500, 625, 12),
+        (500_000, 1000, 100),
+        (4_000_000, 1000, 400),
+    ],
 )
 def test_a_larger_index_is_read_further(
     rows: int, held: int, probes: int, settings: Settings

@@ -122,9 +122,25 @@ marks?.addEventListener("click", (event) => {
     for (const field of fields) {
         field.value = field.value.replaceAll(words, "").replace(/ {2,}/gu, " ");
     }
-    fields.at(-1).focus();
+    form.querySelector("[data-key=a]").focus();
     look();
 });
+
+/* Words in which it was asked, as another wording by which the answer is found */
+
+const others = fields.find(({ name }) => name === "also_asked");
+for (const button of document.querySelectorAll("[data-use-wording]")) {
+    if (!others) break;
+    button.hidden = false;
+    button.addEventListener("click", () => {
+        const lines = others.value.split("\n").filter((line) => line.trim());
+        const words = button.dataset.useWording.replace(/\s+/gu, " ").trim();
+        if (!lines.includes(words)) lines.push(words);
+        others.value = lines.join("\n");
+        others.dispatchEvent(new Event("input", { bubbles: true }));
+        others.focus();
+    });
+}
 
 /* Preview */
 
