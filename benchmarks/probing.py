@@ -1,9 +1,11 @@
 """Whether passages out of reach can be noticed (REL-E5b): a part of `bench-search`.
 
 The database is copied, byte for byte. Passages on the very topics of some queries, with
-their very words, then come into one of the two, where the reader may not see them. Two
-processes ask both databases the same queries in turns, so that whatever else the machine
-does hits both alike: ids, scores and order must be the same, and so must the time.
+their very words, then come into one of the two, where the reader may not see them: first
+into a knowledge base out of reach, then also into a source of the reader's own that is
+switched off. Two processes ask both databases the same queries in turns, so that
+whatever else the machine does hits both alike: ids, scores and order must be the same,
+and with what is out of reach the time, too.
 """
 
 from __future__ import annotations
@@ -35,10 +37,31 @@ HIDDEN, WARM_UP, REPEATS = 300, 3, 41
 def probe(world: World, reader: Reader, queries: Sequence[Query]) -> dict[str, Any]:
     """Return what hidden passages on a reader's topics change: nothing, it must be.
 
-    "time_ratio" is that of the sums of each query's median time, with them by without.
+    "time_ratio" is with those out of reach by without any, "time_ratio_switched_off"
+    with those of a source that is switched off as well.
     """
     copy_database()
-    hide_on(world, reader, queries)
+    mine = sorted(reader.searchable)
+    others = [pk for pk in world.knowledge_bases if pk not in reader.searchable]
+    hide_on(world, others[0], queries, enabled=True)
+    same, ratio = compare(world, reader, queries)
+    hide_on(world, mine[0], queries, enabled=False)
+    still_same, with_switched_off = compare(world, reader, queries)
+    return {
+        "same": same and still_same,
+        "hidden_rows": HIDDEN * 2,
+        "time_ratio": ratio,
+        "time_ratio_switched_off": with_switched_off,
+    }
+
+
+def compare(
+    world: World, reader: Reader, queries: Sequence[Query]
+) -> tuple[bool, float]:
+    """Return whether both databases give the same, and the ratio of the times.
+
+    That is of the sums of each query's median time, with hidden passages by without.
+    """
     asked = {
         "reader": reader.user_id,
         "model": world.space.model_id,
@@ -60,11 +83,7 @@ def probe(world: World, reader: Reader, queries: Sequence[Query]) -> dict[str, A
             totals = [
                 total + median(one) for total, one in zip(totals, times, strict=True)
             ]
-    return {
-        "same": same,
-        "hidden_rows": HIDDEN * 2,
-        "time_ratio": round(totals[1] / totals[0], 3),
-    }
+    return same, round(totals[1] / totals[0], 3)
 
 
 # --- Two databases ---------------------------------------------------------------
@@ -97,73 +116,68 @@ def address(database: str) -> str:
     return make_conninfo("", **parts)
 
 
-def hide_on(world: World, reader: Reader, queries: Sequence[Query]) -> None:
-    """Put passages like the queries where the reader may not see them; tell the planner.
-
-    Half come into a knowledge base out of reach, half into a source of the reader's own
-    that is switched off.
-    """
+def hide_on(
+    world: World, base_id: int, queries: Sequence[Query], *, enabled: bool
+) -> None:
+    """Put passages like the queries into one source, on or off, and tell the planner."""
     import numpy as np
     from django.db import connection
 
     from knowledge.models import Document, KnowledgeBase, Passage, PassageVector, Source
 
     random = np.random.default_rng(SEED)
-    mine = sorted(reader.searchable)
-    others = [pk for pk in world.knowledge_bases if pk not in reader.searchable]
-    for base_id, enabled in ((others[0], True), (mine[0], False)):
-        base = KnowledgeBase.objects.get(pk=base_id)
-        source = Source.objects.create(
+    base = KnowledgeBase.objects.get(pk=base_id)
+    source = Source.objects.create(
+        knowledge_base=base,
+        layer=base.layers.get(),
+        kind="document",
+        purpose="documentation",
+        title="Hidden",
+        path=f"hidden-{base_id}.md",
+        content_sha256="0" * 64,
+        state="ready",
+        enabled=enabled,
+        passage_count=HIDDEN,
+    )
+    document = Document.objects.create(
+        source=source,
+        knowledge_base=base,
+        title="Hidden",
+        kind="markdown",
+        text="",
+        text_sha256="0" * 64,
+        is_current=True,
+    )
+    asked = [queries[number % len(queries)] for number in range(HIDDEN)]
+    passages = Passage.objects.bulk_create(
+        Passage(
             knowledge_base=base,
-            layer=base.layers.get(),
-            kind="document",
-            purpose="documentation",
-            title="Hidden",
-            path=f"hidden-{base_id}.md",
-            content_sha256="0" * 64,
-            state="ready",
-            enabled=enabled,
-            passage_count=HIDDEN,
-        )
-        document = Document.objects.create(
+            layer_id=source.layer_id,
             source=source,
-            knowledge_base=base,
-            title="Hidden",
-            kind="markdown",
-            text="",
-            text_sha256="0" * 64,
-            is_current=True,
+            document=document,
+            ordinal=number,
+            start=0,
+            end=len(query.text),
+            text=query.text,
+            line_start=1,
+            line_end=1,
+            embedded_sha256=f"{number:064x}",
+            terms=query.text,
         )
-        asked = [queries[number % len(queries)] for number in range(HIDDEN)]
-        passages = Passage.objects.bulk_create(
-            Passage(
-                knowledge_base=base,
-                layer_id=source.layer_id,
-                source=source,
-                document=document,
-                ordinal=number,
-                start=0,
-                end=len(query.text),
-                text=query.text,
-                line_start=1,
-                line_end=1,
-                embedded_sha256=f"{number:064x}",
-                terms=query.text,
-            )
-            for number, query in enumerate(asked)
+        for number, query in enumerate(asked)
+    )
+    PassageVector.objects.bulk_create(
+        PassageVector(
+            space=world.space,
+            passage=passage,
+            knowledge_base_id=base_id,
+            dimension=world.space.dimension,
+            embedded_sha256=passage.embedded_sha256,
+            embedding=np.array(query.vector)
+            + random.normal(size=len(query.vector)) * 0.002,
         )
-        PassageVector.objects.bulk_create(
-            PassageVector(
-                space=world.space,
-                passage=passage,
-                knowledge_base_id=base_id,
-                dimension=world.space.dimension,
-                embedded_sha256=passage.embedded_sha256,
-                embedding=np.array(query.vector)
-                + random.normal(size=len(query.vector)) * 0.002,
-            )
-            for passage, query in zip(passages, asked, strict=True)
-        )
+        for passage, query in zip(passages, asked, strict=True)
+    )
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
 

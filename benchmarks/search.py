@@ -383,7 +383,8 @@ def print_table(passages: int, figures: dict[str, Any]) -> None:
     print(
         f"{hidden['hidden_rows']} hidden passages on the same topics: "
         f"{'the same' if hidden['same'] else 'ANOTHER'} result, "
-        f"{hidden['time_ratio']} of the time\n",
+        f"{hidden['time_ratio']} of the time where they are out of reach, "
+        f"{hidden['time_ratio_switched_off']} with a source switched off\n",
         flush=True,
     )
 
