@@ -1,14 +1,18 @@
 """Acts at the same moment: one wins, and what is held is held in one order."""
 
+import random
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from django.db import OperationalError, connection, transaction
 
 from approvals import acting, actions
-from approvals.errors import ConflictError
-from approvals.models import PendingQuestion
+from approvals.errors import ApprovalError, ConflictError
+from approvals.models import PendingQuestion, Wording
 from knowledge import dependents
 from knowledge.actions import delete_source
 from knowledge.models import Source, User
@@ -117,3 +121,50 @@ def test_whoever_deletes_an_answer_holds_its_question_before_its_source() -> Non
         thread.join()
     with pytest.raises(ConflictError, match="no approved answer here"):
         actions.withdraw(pending, actor=person, because="It was wrong.")
+
+
+@pytest.mark.req("REL-W4", "REL-K7", "S2-APR-04")
+def test_filing_merging_and_taking_apart_at_once_lose_no_wording() -> None:
+    """Whatever comes first: what is refused is a conflict, and all is counted after."""
+    base = KnowledgeBaseFactory()
+    person = approver_of(base)
+    texts = ("Where is the lift?", "Is there a lift?", "How do I get upstairs?")
+    rows = [pending_question(base, text=text) for text in texts]
+    seed = random.randrange(10**9)
+    begin = threading.Barrier(4)
+    filed: list[str] = []
+
+    def file(draw: random.Random) -> None:
+        text = draw.choice(texts)
+        pending_question(base, text=text)
+        filed.append(text)
+
+    def sort(draw: random.Random) -> None:
+        one, other = draw.sample(rows, 2)
+        if draw.random() < 0.6:
+            actions.merge([one], into=other, actor=person)
+        else:
+            actions.unmerge(one, actor=person)
+
+    def play(act: Callable[[random.Random], None], draw: random.Random) -> None:
+        begin.wait()
+        for _time in range(25):
+            with suppress(ApprovalError):
+                act(draw)
+        connection.close()
+
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        played = [
+            pool.submit(play, act, random.Random(seed + number))
+            for number, act in enumerate((file, file, sort, sort))
+        ]
+    for each in played:
+        each.result()
+
+    found = PendingQuestion.objects.order_by("pk")
+    assert [row.pk for row in found] == [row.pk for row in rows], seed
+    roots = [row for row in found if row.original is None]
+    assert all(row.original in roots for row in found if row.original is not None), seed
+    kept = {row.pk: Wording.objects.of(row).count() for row in roots}
+    assert {row.pk: row.asked_count for row in roots} == kept, seed
+    assert sum(kept.values()) == len(texts) + len(filed), seed
