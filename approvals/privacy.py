@@ -165,8 +165,8 @@ def check_answer(
 ) -> tuple[Mark, ...]:
     """Return the marks that are still to be removed, or to be kept on purpose.
 
-    `texts` are what is to be published, by the names of their places. `kept` are the texts of marks that a person has looked at and keeps; nothing is left
-    where all are.
+    `texts` are what is to be published, by the names of their places. `kept` are the
+    texts of marks that a person has looked at and keeps; nothing is left where all are.
     """
     allowed = {_folded(each) for each in kept}
     return tuple(

@@ -22,8 +22,9 @@ ALSO_ASKED = "also_asked"
 def refuse_personal(texts: Mapping[str, str], kept: Sequence[str]) -> None:
     """Raise PrivacyError where personal details are left (S2-APR-08).
 
-    `texts` are what is to be published, by the names of their places. Each detail is removed, or named among those that stay on purpose. What takes too long to
-    look through is not published either.
+    `texts` are what is to be published, by the names of their places. Each detail is
+    removed, or named among those that stay on purpose. What takes too long to look
+    through is not published either.
     """
     try:
         marks = check_answer(texts, kept)

@@ -40,8 +40,9 @@ def chunk_document(
     """Return the chunks of a document in reading order.
 
     `window` is the model's window in tokens, `reserved` what its prefix and special
-    tokens take of it, `asked_as` other wordings of the question that the title is. Every character but white space is in at least one chunk; each
-    chunk's text is `text[start:end]` and, with its context, fits the window.
+    tokens take of it, `asked_as` other wordings of the question that the title is. Every
+    character but white space is in at least one chunk; each chunk's text is
+    `text[start:end]` and, with its context, fits the window.
     """
     room = window - reserved
     counter = CachedCounter(count_tokens)
