@@ -84,11 +84,11 @@ class PendingQuestion(models.Model):
     time and nobody answered it. `knowledge_base_ids` is the resolved list of whoever
     asked, at that time. `answer`, `question_as_answered`, `also_asked`, `layer`,
     `author` and `answered_at` are what was written last; by `also_asked` the answer is
-    found too, such as by the question in other languages. While the state is pending, it waits for an
-    approval by another person where `four_eyes` is set; where there is a `source`
-    already, the answer that was approved before still serves. `first_approved_at` is
-    since when it has had an approved answer, however often that was changed; a
-    withdrawal ends it. `revision` counts approvals and withdrawals,
+    found too, such as by the question in other languages. While the state is pending,
+    it waits for an approval by another person where `four_eyes` is set; where there is
+    a `source` already, the answer that was approved before still serves.
+    `first_approved_at` is since when it has had an approved answer, however often that
+    was changed; a withdrawal ends it. `revision` counts approvals and withdrawals,
     `announced_revision` is the last of them that agent clients were told of.
     `follow_after` is when what follows from one is tried again, after `follow_attempts`
     that failed in a row. `version` rises with every act, so that a form which shows an
