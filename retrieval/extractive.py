@@ -24,7 +24,7 @@ from retrieval.interaction import Score
 from retrieval.notes import clause_of
 from retrieval.quotable import LONGEST, Span, sentences_touched
 from retrieval.results import Basis, Match
-from retrieval.weighing import probabilities, weigh, weigh_texts
+from retrieval.weighing import answering, probabilities, weigh, weigh_texts
 
 MOST_SENTENCES = 5
 
@@ -189,13 +189,15 @@ def raw_scores(
     short = [row for row in found if row[1][1] - row[1][0] <= LONGEST]
     sentences = [sentence for _passage, _span, sentence in short]
     if settings.RERANKING_MODEL:
-        scores = weigh_texts(
-            text,
-            [
-                (sentence.text, passage.hit.citation.title)
-                for passage, _span, sentence in short
-            ],
-        )
+        own = answering(text, [passage.hit.passage_id or 0 for passage, _, _ in short])
+        read = [
+            f"{text}\n{sentence.text}"
+            if passage.hit.passage_id in own
+            else sentence.text
+            for passage, _span, sentence in short
+        ]
+        titles = [passage.hit.citation.title for passage, _span, _sentence in short]
+        scores = weigh_texts(text, list(zip(read, titles, strict=True)))
         return list(zip(sentences, scores, strict=True))
     # Named sections, which have no passage of their own, are not weighed.
     keys = [(passage.hit.passage_id or 0, span) for passage, span, _sentence in short]

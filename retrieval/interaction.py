@@ -82,10 +82,13 @@ def match_spans(
     packed: bytes,
     spans: Sequence[tuple[int, int]],
     means: Means,
+    *,
+    beside: tuple[int, int] = (0, 0),
 ) -> list[Score]:
     """Return MaxSim of each span (characters) of what one passage's tokens stand for.
 
-    `language` is the passage's, or "". A span without tokens scores 0.
+    `language` is the passage's, or "". The tokens of the span `beside` count for each of
+    the others, too. A span without tokens scores 0.
 
     Raises:
         ValueError: the bytes are broken, or of another dimension.
@@ -94,18 +97,18 @@ def match_spans(
     tokens = unpack(packed)
     cosines = vectors @ tokens.vectors.T
     starts = [0, *tokens.ends[:-1]]
+
+    def touched(start: int, end: int) -> list[int]:
+        places = enumerate(zip(starts, tokens.ends, strict=True))
+        return [n for n, (first, last) in places if first < end and start < last]
+
+    always = touched(*beside)
     scores = []
     for start, end in spans:
-        held = [
-            number
-            for number, (first, last) in enumerate(
-                zip(starts, tokens.ends, strict=True)
-            )
-            if first < end and start < last
-        ]
+        held = touched(start, end)
         raw = 0.0
         if held and len(vectors):
-            best = cosines[:, held[0] : held[-1] + 1].max(axis=1)
+            best = cosines[:, [*always, *held]].max(axis=1)
             raw = float(np.average(best, weights=query.weights))
         scores.append(Score(raw, crosses))
     return scores

@@ -1,10 +1,15 @@
 """How probably each sentence of some passages answers a question (S1-EXT-01, D11).
 
 Late interaction on the part of a passage's stored token vectors that the sentence
-takes; or the CrossEncoder that RERANKING_MODEL names.
+takes; or the CrossEncoder that RERANKING_MODEL names. A sentence of an approved answer
+is read together with the question that it answers where that very question is asked,
+and alone where another one is: beside it, "No, that is not allowed" would look like an
+answer to every question of its kind.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from unicodedata import normalize
 
 from django.conf import settings
 from django.utils.translation import gettext as _
@@ -12,6 +17,8 @@ from django.utils.translation import gettext as _
 from knowledge.inference.gateway import ModelError
 from knowledge.inference.languages import language_means
 from knowledge.models import EmbeddingSpace
+from knowledge.models import Passage as KnownPassage
+from knowledge.models.source import SourceKind
 from knowledge.sentences import split_sentences
 from knowledge.terms import passage_language, question_language
 from retrieval.answers import Passage
@@ -25,12 +32,15 @@ from retrieval.reranking import cross_encode
 from retrieval.results import Basis
 
 PACKED = """
-SELECT p.id, p.start, p.context, p.text, t.packed
-FROM knowledge_passage p JOIN knowledge_passagetokens t ON t.passage_id = p.id
+SELECT p.id, p.start, p.context, p.text, t.packed, s.kind
+FROM knowledge_passage p
+JOIN knowledge_passagetokens t ON t.passage_id = p.id
+JOIN knowledge_source s ON s.id = p.source_id
 WHERE t.space_id = %s AND p.id = ANY(%s)
 """
 
 
+_WORD = re.compile(r"\w+")
 # MaxSim; sentences within it of the best one lie as near to the question.
 NEAR = 0.03
 
@@ -59,7 +69,7 @@ def weigh(
     space = compared.space
     means = language_means(space.model_id, space.token_format)
     weighed: dict[tuple[int, Span], Score] = {}
-    for pk, start, context, passage, packed in rows_of(
+    for pk, start, context, passage, packed, kind in rows_of(
         Sql(PACKED, (space.pk, list(spans)))
     ):
         # The tokens are those of the context and the text together.
@@ -70,7 +80,11 @@ def weigh(
             for first, last in spans[pk]
         ]
         language = passage_language(passage, context)
-        scores = match_spans(query, language, bytes(packed), within, means)
+        is_asked = kind == SourceKind.QA and asks_for(text, context)
+        asked = (0, len(context)) if is_asked else (0, 0)
+        scores = match_spans(
+            query, language, bytes(packed), within, means, beside=asked
+        )
         weighed |= {
             (pk, span): one for span, one in zip(spans[pk], scores, strict=True)
         }
@@ -100,6 +114,29 @@ def nearest_sentences(
     raw = {key: score.raw for key, score in weigh(text, spans, compared).items()}
     best = max(raw.values(), default=0.0)
     return [words[key] for key, score in raw.items() if score >= best - NEAR]
+
+
+def asks_for(text: str, context: str) -> bool:
+    """Tell whether a question is one of those that an approved answer is for.
+
+    They stand in its context, a line each, the first with the headings after it.
+    """
+    asked = {spelled(line.partition(" > ")[0]) for line in context.split("\n")}
+    return spelled(text) in asked
+
+
+def spelled(text: str) -> str:
+    """Return a question's words, however it is written."""
+    return " ".join(_WORD.findall(normalize("NFC", text).casefold()))
+
+
+def answering(text: str, passage_ids: Iterable[int]) -> set[int]:
+    """Return the passages of approved answers to this very question among some."""
+    found = KnownPassage.objects.filter(
+        pk__in=set(passage_ids), source__kind=SourceKind.QA
+    )
+    contexts = found.values_list("pk", "context")
+    return {pk for pk, context in contexts if asks_for(text, context)}
 
 
 def weigh_texts(text: str, sentences: Sequence[tuple[str, str]]) -> list[Score]:

@@ -221,3 +221,27 @@ class TestTheForm:
         # Nothing is offered to who may not answer.
         client.force_login(StaffFactory(groups=["Auditor"]))
         assert client.get(page).status_code in {302, 403, 404}
+
+
+@pytest.mark.req("S1-EXT-01", "S2-APR-10")
+def test_where_sentences_are_quoted_it_is_found_by_its_question_too(model: str) -> None:
+    """The answer alone says nothing of what was asked."""
+    layer: Layer = LayerFactory(answer_mode="extractive")
+    put_in(layer, WORDINGS["pl"])
+    reader = reader_of(frozenset({layer.knowledge_base_id}), None)
+    for wording in (
+        QUESTION,
+        "may I keep a bicycle in the reading-room",
+        WORDINGS["pl"],
+    ):
+        answer = ask(reader, wording)
+        assert answer.status == Status.FOUND, wording
+        # Word for word, and never the question.
+        assert [sentence.text for sentence in answer.sentences] == [ANSWER], wording
+    # Beside another question it would be a wrong answer.
+    for other in (
+        "May I keep a dog in the reading room?",
+        "Where is the reading room?",
+    ):
+        answer = ask(reader, other)
+        assert (answer.status, answer.sentences) == (Status.NOT_FOUND, ()), other
