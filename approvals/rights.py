@@ -77,7 +77,8 @@ def barred(pending: PendingQuestion, event: Event) -> int | None:
 class Rights:
     """`may_act` and `may_do` for many people and questions.
 
-    Each right and each knowledge base is asked for once. It knows what held when it was first asked, so it lives for one round.
+    Each right and each knowledge base is asked for once. It knows what held when it was
+    first asked, so it lives for one round.
     """
 
     def __init__(self) -> None:

@@ -7,20 +7,19 @@ and alone where another one is: beside it, "No, that is not allowed" would look 
 answer to every question of its kind.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from unicodedata import normalize
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from knowledge.frontmatter import other_wordings
 from knowledge.inference.gateway import ModelError
 from knowledge.inference.languages import language_means
 from knowledge.models import EmbeddingSpace
 from knowledge.models import Passage as KnownPassage
 from knowledge.models.source import SourceKind
 from knowledge.sentences import split_sentences
-from knowledge.terms import passage_language, question_language
+from knowledge.terms import passage_language, question_language, words
 from retrieval.answers import Passage
 from retrieval.calibration import calibrated
 from retrieval.citations import parse_ref
@@ -32,15 +31,13 @@ from retrieval.reranking import cross_encode
 from retrieval.results import Basis
 
 PACKED = """
-SELECT p.id, p.start, p.context, p.text, t.packed, s.kind
+SELECT p.id, p.start, p.context, p.text, t.packed
 FROM knowledge_passage p
 JOIN knowledge_passagetokens t ON t.passage_id = p.id
-JOIN knowledge_source s ON s.id = p.source_id
 WHERE t.space_id = %s AND p.id = ANY(%s)
 """
 
 
-_WORD = re.compile(r"\w+")
 # MaxSim; sentences within it of the best one lie as near to the question.
 NEAR = 0.03
 
@@ -69,7 +66,8 @@ def weigh(
     space = compared.space
     means = language_means(space.model_id, space.token_format)
     weighed: dict[tuple[int, Span], Score] = {}
-    for pk, start, context, passage, packed, kind in rows_of(
+    own = answering(text, spans)
+    for pk, start, context, passage, packed in rows_of(
         Sql(PACKED, (space.pk, list(spans)))
     ):
         # The tokens are those of the context and the text together.
@@ -80,8 +78,7 @@ def weigh(
             for first, last in spans[pk]
         ]
         language = passage_language(passage, context)
-        is_asked = kind == SourceKind.QA and asks_for(text, context)
-        asked = (0, len(context)) if is_asked else (0, 0)
+        asked = (0, len(context)) if pk in own else (0, 0)
         scores = match_spans(
             query, language, bytes(packed), within, means, beside=asked
         )
@@ -100,7 +97,7 @@ def nearest_sentences(
     cuts is judged by the part within it; named sections have no token vectors. Raises
     ScoringError where the question has none.
     """
-    words: dict[tuple[int, Span], str] = {}
+    sentences: dict[tuple[int, Span], str] = {}
     spans: dict[int, list[Span]] = {}
     for passage in passages:
         pk, place = passage.hit.passage_id, parse_ref(passage.ref)
@@ -109,34 +106,29 @@ def nearest_sentences(
         begins, body = place[1], passage.text
         for first, last in split_sentences(body, 0, len(body)):
             span = (begins + first, begins + last)
-            words[pk, span] = body[first:last]
+            sentences[pk, span] = body[first:last]
             spans.setdefault(pk, []).append(span)
     raw = {key: score.raw for key, score in weigh(text, spans, compared).items()}
     best = max(raw.values(), default=0.0)
-    return [words[key] for key, score in raw.items() if score >= best - NEAR]
-
-
-def asks_for(text: str, context: str) -> bool:
-    """Tell whether a question is one of those that an approved answer is for.
-
-    They stand in its context, a line each, the first with the headings after it.
-    """
-    asked = {spelled(line.partition(" > ")[0]) for line in context.split("\n")}
-    return spelled(text) in asked
-
-
-def spelled(text: str) -> str:
-    """Return a question's words, however it is written."""
-    return " ".join(_WORD.findall(normalize("NFC", text).casefold()))
+    return [sentences[key] for key, score in raw.items() if score >= best - NEAR]
 
 
 def answering(text: str, passage_ids: Iterable[int]) -> set[int]:
-    """Return the passages of approved answers to this very question among some."""
+    """Return the passages of approved answers to this very question among some.
+
+    However it is capitalised and punctuated; by its own words or another wording's.
+    """
+    asked = words(text)
     found = KnownPassage.objects.filter(
         pk__in=set(passage_ids), source__kind=SourceKind.QA
     )
-    contexts = found.values_list("pk", "context")
-    return {pk for pk, context in contexts if asks_for(text, context)}
+    return {
+        pk
+        for pk, title, head in found.values_list(
+            "pk", "document__title", "document__front_matter"
+        )
+        if asked in map(words, (title, *other_wordings(head)))
+    }
 
 
 def weigh_texts(text: str, sentences: Sequence[tuple[str, str]]) -> list[Score]:

@@ -21,6 +21,7 @@ from knowledge.models import IngestRun, KnowledgeBase, Layer, Passage, Source
 from retrieval.ask import ask
 from retrieval.confidence import Status
 from retrieval.reach import reader_of
+from retrieval.weighing import answering
 from tests.approvals.channels import mail_contact
 from tests.approvals.gaps import answered, approver_of, pending_question
 from tests.factories import LayerFactory, StaffFactory
@@ -134,6 +135,24 @@ def test_no_other_document_is_found_by_what_its_head_claims(layer: Layer) -> Non
     upload_source(Upload(BytesIO(text.encode()), "b.md"), layer=layer, actor=None)
     ingest()
     assert Passage.objects.get(text=ANSWER).context == "Bicycles"
+
+
+def test_only_its_own_questions_are_answered_by_words_that_say_little(
+    layer: Layer,
+) -> None:
+    long = f"May I keep {'a very heavy bicycle, ' * 11}or two of them > there?"
+    assert len(long) > 200
+    put_in(layer, long, WORDINGS["ru"])
+    found = Passage.objects.get().pk
+    for asked in (QUESTION.lower(), long, WORDINGS["ru"].rstrip("?")):
+        assert answering(asked, [found]) == {found}, asked
+    assert answering("May I keep a dog in the reading room?", [found]) == set()
+    # Of no other document does the title count.
+    text = f"---\ntitle: {QUESTION}\n---\n\nNo, never.\n"
+    upload_source(Upload(BytesIO(text.encode()), "b.md"), layer=layer, actor=None)
+    ingest()
+    other = Passage.objects.exclude(pk=found).get().pk
+    assert answering(QUESTION, [found, other]) == {found}
 
 
 @pytest.mark.req("S2-APR-08")
